@@ -1,0 +1,208 @@
+"""Softmax, its Jacobian and entropy, and scaled dot-product attention with its masks.
+
+Every function takes numpy arrays or torch tensors and answers in kind; batches stand in
+front. The names are the textbook's: Q, K, V with d_k and d_v columns, S the scores,
+P the attention weights, O the output (section 5.1.6).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from attnmath.checks import Array, describe, finite, positive, positive_integer, real_array, same_dtype
+
+
+def softmax(x: Array, *, axis: int = -1, temperature: float = 1.0) -> Array:
+    """Softmax along an axis, equation (5.1.6): exp(x_i / T) / sum_j exp(x_j / T).
+
+    x : logits, any shape; -inf marks a position that gets weight 0.
+    temperature : T > 0, in the units of x.
+
+    Shifting by the maximum leaves the value as it is and keeps every exponential in [0, 1],
+    so finite logits of any size are safe. A slice whose every logit is -inf has no softmax:
+    `ValueError`.
+
+    >>> softmax(np.asarray([0.0, np.log(3.0)]))
+    array([0.25, 0.75])
+    >>> softmax([1e308, -1e308, 1e308])
+    array([0.5, 0. , 0.5])
+    """
+    x = real_array(x, "x", at_least=1)
+    temperature = positive(temperature, "temperature")
+    xp = array_namespace(x)
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"axis: expected an axis of x ({describe(x)}), got {axis}")
+    top = xp.max(x, axis=axis, keepdims=True)
+    if bool(xp.any(top == -math.inf)):
+        raise ValueError("x: expected a finite logit in every slice, got one that is -inf throughout (fully masked)")
+    with np.errstate(over="ignore", under="ignore"):
+        weights = xp.exp((x - top) / temperature)
+        return weights / xp.sum(weights, axis=axis, keepdims=True)
+
+
+def softmax_jacobian(y: Array) -> Array:
+    """Jacobian of softmax at its output y, equation (5.1.8): diag(y) - y y^T.
+
+    y : probabilities, shape (..., n). Returns shape (..., n, n).
+
+    >>> softmax_jacobian(np.asarray([0.25, 0.75]))
+    array([[ 0.1875, -0.1875],
+           [-0.1875,  0.1875]])
+    """
+    y = _probabilities(y, "y")
+    xp = array_namespace(y)
+    diagonal = y[..., :, None] * xp.eye(y.shape[-1], dtype=y.dtype, device=device(y))
+    return diagonal - y[..., :, None] * y[..., None, :]
+
+
+def jacobian_norm(y: Array) -> Array:
+    """Frobenius norm of the softmax Jacobian at output y, accurate where it nearly vanishes.
+
+    y : probabilities, shape (..., n). Returns shape (...). The square is
+    sum_i y_i^2 ((1 - y_i)^2 + sum_{j != i} y_j^2), a sum of non-negative terms, and
+    1 - y_i is itself summed from the others, so nothing cancels near saturation (the
+    printed diagonal y_i (1 - y_i) rounds to 0 there).
+
+    >>> round(float(jacobian_norm(np.asarray([0.5, 0.5]))), 12)
+    0.5
+    """
+    y = _probabilities(y, "y")
+    xp = array_namespace(y)
+    others = 1 - xp.eye(y.shape[-1], dtype=y.dtype, device=device(y))
+    rest = xp.sum(y[..., None, :] * others, axis=-1)
+    rest_squared = xp.sum((y[..., None, :] * others) ** 2, axis=-1)
+    return xp.sqrt(xp.sum(y**2 * (rest**2 + rest_squared), axis=-1))
+
+
+def entropy(p: Array) -> Array:
+    """Shannon entropy -sum_i p_i log p_i of distributions, in nats; 0 log 0 is 0.
+
+    p : probabilities, shape (..., n). Returns shape (...), between 0 and log n.
+
+    >>> round(float(entropy(np.asarray([0.5, 0.5, 0.0]))), 6)
+    0.693147
+    """
+    p = _probabilities(p, "p")
+    xp = array_namespace(p)
+    return -xp.sum(p * xp.log(xp.where(p > 0, p, xp.ones_like(p))), axis=-1)
+
+
+def scores(Q: Array, K: Array, *, scale: float | None = None) -> Array:
+    """Scaled scores S = scale * Q K^T, equation (5.1.3); the scale is 1/sqrt(d_k) unless given.
+
+    Q : queries, shape (..., n, d_k).  K : keys, shape (..., m, d_k).  Returns (..., n, m).
+
+    >>> scores(np.asarray([[1.0, 2.0, 2.0, 0.0]]), np.asarray([[2.0, 1.0, 0.0, 5.0]]))
+    array([[2.]])
+    """
+    Q, K = (finite(real_array(a, name, at_least=2), name) for a, name in ((Q, "Q"), (K, "K")))
+    same_dtype(Q=Q, K=K)
+    if Q.shape[-1] != K.shape[-1]:
+        raise ValueError(f"Q, K: expected the same last axis d_k, got Q {describe(Q)} and K {describe(K)}")
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else positive(scale, "scale")
+    xp = array_namespace(Q, K)
+    return xp.matmul(Q * scale, xp.matrix_transpose(K))
+
+
+def attention_weights(Q: Array, K: Array, *, mask: Array | None = None, scale: float | None = None) -> Array:
+    """Attention weights P = softmax(scale * Q K^T), the row-stochastic matrix of (5.1.1).
+
+    mask : boolean, broadcast to (..., n, m); True where a query may see a key.
+    Returns shape (..., n, m). A query that may see no key has no weights: `ValueError`.
+
+    >>> Q = K = np.asarray([[2.0], [0.0]])
+    >>> attention_weights(Q, K, mask=causal_mask(2))
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
+    S = scores(Q, K, scale=scale)
+    return softmax(S if mask is None else masked(S, mask))
+
+
+def attention(Q: Array, K: Array, V: Array, *, mask: Array | None = None, scale: float | None = None) -> Array:
+    """Scaled dot-product attention O = softmax(Q K^T / sqrt(d_k)) V, equation (5.1.1).
+
+    Q : (..., n, d_k).  K : (..., m, d_k).  V : (..., m, d_v).  Returns (..., n, d_v).
+    mask, scale : as in `attention_weights`.
+
+    >>> attention(np.zeros((1, 3)), np.zeros((2, 3)), np.asarray([[1.0], [5.0]]))
+    array([[3.]])
+    """
+    V = finite(real_array(V, "V", at_least=2), "V")
+    P = attention_weights(Q, K, mask=mask, scale=scale)
+    same_dtype(Q=P, V=V)
+    if V.shape[-2] != P.shape[-1]:
+        raise ValueError(f"V: expected {P.shape[-1]} rows, one for each key, got {describe(V)}")
+    return array_namespace(P, V).matmul(P, V)
+
+
+def masked(S: Array, mask: Array) -> Array:
+    """Put -inf where the mask is False, equation (5.1.9) with the mask of (5.1.10) or (5.1.11).
+
+    S : scores, shape (..., n, m).  mask : boolean, broadcast to it.
+
+    >>> masked(np.asarray([[1.0, 2.0]]), np.asarray([[True, False]]))
+    array([[  1., -inf]])
+    """
+    S = real_array(S, "S", at_least=1)
+    xp = array_namespace(S)
+    mask = xp.asarray(mask, device=device(S))
+    if not xp.isdtype(mask.dtype, "bool"):
+        raise TypeError(f"mask: expected booleans (True: may attend), got {describe(mask)}")
+    try:
+        shape = np.broadcast_shapes(tuple(S.shape), tuple(mask.shape))
+    except ValueError:
+        shape = ()
+    if shape != tuple(S.shape):
+        raise ValueError(f"mask: expected a shape that broadcasts to {tuple(S.shape)}, got {describe(mask)}")
+    return xp.where(mask, S, xp.full_like(S, -math.inf))
+
+
+def causal_mask(n: int, *, like: Array | None = None) -> Array:
+    """Causal mask of (5.1.10): query i may see the keys j <= i.  Boolean, shape (n, n).
+
+    like : an array whose library and device the mask shares (numpy unless given).
+
+    >>> causal_mask(2)
+    array([[ True, False],
+           [ True,  True]])
+    """
+    n = positive_integer(n, "n")
+    if like is None:
+        return np.tril(np.ones((n, n), dtype=bool))
+    xp = array_namespace(like)
+    return xp.tril(xp.ones((n, n), dtype=xp.bool, device=device(like)))
+
+
+def padding_mask(lengths: Array, n: int) -> Array:
+    """Padding mask of (5.1.11): in a batch, no query may see a key past its sequence's length.
+
+    lengths : integers from 1 to n, shape (batch,).  Returns booleans, shape (batch, 1, n).
+
+    >>> padding_mask(np.asarray([1, 3]), 3)[:, 0]
+    array([[ True, False, False],
+           [ True,  True,  True]])
+    """
+    n = positive_integer(n, "n")
+    lengths = lengths if hasattr(lengths, "dtype") else np.asarray(lengths)
+    xp = array_namespace(lengths)
+    if lengths.ndim != 1 or not xp.isdtype(lengths.dtype, "integral"):
+        raise TypeError(f"lengths: expected a one-dimensional array of integers, got {describe(lengths)}")
+    if bool(xp.any(lengths < 1)) or bool(xp.any(lengths > n)):
+        raise ValueError(f"lengths: expected values from 1 to {n}, got {lengths}")
+    return xp.arange(n, device=device(lengths))[None, None, :] < lengths[:, None, None]
+
+
+def _probabilities(p: Array, name: str) -> Array:
+    """Return `p`, refusing what is not a distribution along the last axis, to its own rounding."""
+    p = finite(real_array(p, name, at_least=1), name)
+    xp = array_namespace(p)
+    # A sum of n rounded terms is off by at most about n ulp; the factor 4 covers the division before it.
+    slack = 4 * (p.shape[-1] + 1) * float(xp.finfo(p.dtype).eps)
+    off = float(xp.max(xp.abs(xp.sum(p, axis=-1) - 1)))
+    if bool(xp.any(p < 0)) or off > slack:
+        raise ValueError(f"{name}: expected probabilities that sum to 1 along the last axis, off by {off:.3g}")
+    return p

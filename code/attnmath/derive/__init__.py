@@ -1,0 +1,1 @@
+"""Derivations in sympy: each module takes one result from symbols to an expression."""

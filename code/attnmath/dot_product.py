@@ -1,0 +1,182 @@
+"""The dot product of random vectors: component laws, draws, and its distance from a Gaussian.
+
+Section 5.1.4 asks how q.k is distributed when the components of q and k are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import integrate, special, stats
+
+from attnmath.attention import softmax
+from attnmath.checks import finite, positive, positive_integer, real_array
+
+Floats = NDArray[np.float64]
+Sampler = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+#: Limit of d_k times the Kolmogorov distance for Gaussian components: the first Edgeworth term is
+#: kappa_4 / 24 |x^3 - 3x| phi(x) with kappa_4 = 6 / d_k, and is largest at x^2 = 3 - sqrt(6).
+EDGEWORTH_RATE = float(0.25 * np.sqrt(6 * (3 - np.sqrt(6))) * np.exp((np.sqrt(6) - 3) / 2) / np.sqrt(2 * np.pi))
+
+# Entries of one random block: 4 Mi float64, 32 MiB, whatever the number of draws asked for.
+_BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class ComponentLaw:
+    """A law for one component of q or k, standardised to mean 0 and variance 1.
+
+    fourth_moment : E[x^4], which is the kurtosis of the law; inf where it does not exist.
+    symbol : how figures label the law.
+    """
+
+    name: str
+    symbol: str
+    sample: Sampler
+    fourth_moment: float
+
+
+def student_t(nu: float) -> ComponentLaw:
+    """Student's t law with nu > 2 degrees of freedom, scaled to variance 1.
+
+    Its tails fall like |x|^-(nu+1), so the fourth moment 3 (nu-2)/(nu-4) needs nu > 4.
+
+    >>> student_t(5).fourth_moment
+    9.0
+    """
+    nu = positive(nu, "nu")
+    if nu <= 2:
+        raise ValueError(f"nu: expected more than 2 degrees of freedom (no variance below), got {nu:g}")
+    scale = np.sqrt((nu - 2) / nu)
+    fourth = 3 * (nu - 2) / (nu - 4) if nu > 4 else np.inf
+    return ComponentLaw(f"Student t, {nu:g} d.o.f.", f"$t_{{{nu:g}}}$", lambda rng, shape: scale * rng.standard_t(nu, shape), fourth)
+
+
+#: The four laws of the chapter: light, bounded, two-valued, and heavy-tailed.
+COMPONENT_LAWS = MappingProxyType({
+    "gaussian": ComponentLaw("Gaussian", r"$\mathcal{N}$", lambda rng, shape: rng.standard_normal(shape), 3.0),
+    "uniform": ComponentLaw("uniform", r"$\mathcal{U}$", lambda rng, shape: rng.uniform(-np.sqrt(3), np.sqrt(3), shape), 9 / 5),
+    "rademacher": ComponentLaw("Rademacher", r"$\pm1$", lambda rng, shape: 2.0 * rng.integers(0, 2, shape) - 1.0, 1.0),
+    "student_t5": student_t(5),
+})  # fmt: skip
+
+
+def draws(law: ComponentLaw, d_k: int, size: int, rng: np.random.Generator, *, sigma: float = 1.0) -> Floats:
+    """Draw `size` independent values of q.k, where q and k have d_k independent components.
+
+    sigma : the standard deviation of every component.  Returns shape (size,).
+
+    >>> draws(COMPONENT_LAWS["rademacher"], 1, 3, np.random.default_rng(0)) ** 2
+    array([1., 1., 1.])
+    """
+    d_k, size = positive_integer(d_k, "d_k"), positive_integer(size, "size")
+    sigma = positive(sigma, "sigma")
+    rows = max(1, _BLOCK // d_k)
+    blocks = [min(rows, size - start) for start in range(0, size, rows)]
+    products = [np.einsum("nd,nd->n", law.sample(rng, (b, d_k)), law.sample(rng, (b, d_k))) for b in blocks]
+    return sigma**2 * np.concatenate(products)
+
+
+def predicted_excess_kurtosis(law: ComponentLaw, d_k: int) -> float:
+    """Excess kurtosis of q.k: (m4^2 - 3) / d_k for components of kurtosis m4 (see the chapter).
+
+    >>> predicted_excess_kurtosis(COMPONENT_LAWS["gaussian"], 6)
+    1.0
+    """
+    return (law.fourth_moment**2 - 3) / positive_integer(d_k, "d_k")
+
+
+def gaussian_cdf(x: Any, d_k: int) -> Floats:
+    """P(q.k / sqrt(d_k) <= x) for standard Gaussian components, to about 1e-9.
+
+    >>> gaussian_cdf([0.0], 3).round(9)
+    array([0.5])
+    """
+    s = _scaled_points(x, d_k)
+    return _over_norm(lambda r: special.ndtr(s / r), d_k)
+
+
+def gaussian_density(x: Any, d_k: int) -> Floats:
+    """Density of q.k / sqrt(d_k) for standard Gaussian components, to about 1e-9.
+
+    At d_k = 2 it is Laplace's density; at d_k = 1 it has a pole at 0, which is refused.
+
+    >>> gaussian_density([1.0], 2) / (np.exp(-np.sqrt(2)) / np.sqrt(2))
+    array([1.])
+    """
+    s = _scaled_points(x, d_k)
+    if d_k == 1 and np.any(s == 0):
+        raise ValueError("x: expected no 0 where d_k = 1, the density has a pole there")
+    return _over_norm(lambda r: stats.norm.pdf(s, scale=r) * np.sqrt(d_k), d_k)
+
+
+def _scaled_points(x: Any, d_k: int) -> Floats:
+    return finite(real_array(x, "x", at_least=1), "x") * np.sqrt(positive_integer(d_k, "d_k"))
+
+
+def _over_norm(conditional: Callable[[float], Floats], d_k: int) -> Floats:
+    """Average a function of |q| over the chi law of d_k degrees of freedom.
+
+    Given q, the dot product q.k is normal with standard deviation |q|; this undoes the
+    conditioning. The interval leaves out a probability of 2e-14.
+    """
+    low, high = stats.chi.ppf(1e-14, d_k), stats.chi.isf(1e-14, d_k)
+    value, _ = integrate.quad_vec(lambda r: stats.chi.pdf(r, d_k) * conditional(r), low, high, epsabs=1e-10)
+    return np.asarray(value)
+
+
+def kolmogorov_distance(law_name: str, d_k: int) -> float:
+    """Largest distance between the distribution functions of q.k / sqrt(d_k) and the normal law.
+
+    law_name : "gaussian" (quadrature on a grid of step 1/200, so low by at most about 1e-5
+    of itself) or "rademacher" (exact: q.k is a shifted binomial).
+
+    >>> round(kolmogorov_distance("rademacher", 1), 6)
+    0.341345
+    """
+    d_k = positive_integer(d_k, "d_k")
+    if law_name == "gaussian":
+        x = np.linspace(0, 4, 801)
+        return float(np.max(np.abs(gaussian_cdf(x, d_k) - special.ndtr(x))))
+    if law_name == "rademacher":
+        heads = np.arange(d_k + 1)
+        normal = special.ndtr((2 * heads - d_k) / np.sqrt(d_k))
+        below, upto = stats.binom.cdf(heads - 1, d_k, 0.5), stats.binom.cdf(heads, d_k, 0.5)
+        return float(max(np.max(np.abs(normal - below)), np.max(np.abs(normal - upto))))
+    raise ValueError(f"law_name: expected 'gaussian' or 'rademacher', got {law_name!r}")
+
+
+def attention_rows(
+    d_k: int, n: int, rows: int, rng: np.random.Generator, *, scaled: bool, sigma: float = 1.0
+) -> Floats:
+    """Draw attention rows: softmax over n Gaussian keys, for `rows` independent queries and key sets.
+
+    scaled : divide the scores by sqrt(d_k), or not.  Returns shape (rows, n).
+    """
+    d_k, n, rows = positive_integer(d_k, "d_k"), positive_integer(n, "n"), positive_integer(rows, "rows")
+    q = positive(sigma, "sigma") * rng.standard_normal((rows, d_k))
+    S = np.stack([sigma * rng.standard_normal((n, d_k)) @ query for query in q])
+    weights: Floats = softmax(S / np.sqrt(d_k) if scaled else S)
+    return weights
+
+
+def cosine_density(t: Any, d: int) -> Floats:
+    """Density of the cosine between two independent isotropic directions in R^d, d >= 2.
+
+    The density is (1 - t^2)^((d-3)/2) / B(1/2, (d-1)/2) on (-1, 1).
+
+    >>> cosine_density(np.asarray([0.0, 0.5]), 3)
+    array([0.5, 0.5])
+    """
+    if positive_integer(d, "d") < 2:
+        raise ValueError(f"d: expected at least 2 (in one dimension the cosine is -1 or 1), got {d}")
+    t = np.asarray(t, dtype=float)
+    if np.any(np.abs(t) >= 1):
+        raise ValueError("t: expected cosines strictly between -1 and 1")
+    return np.asarray((1 - t**2) ** ((d - 3) / 2) / special.beta(0.5, (d - 1) / 2))

@@ -1,0 +1,119 @@
+"""Monte Carlo estimates with their standard errors: seeded generators in, intervals out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnmath.checks import finite, positive_integer, real_array
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value (or an array of them) with its standard error, in the same units.
+
+    >>> Estimate(2.0, 0.25).interval(2)
+    (1.5, 2.5)
+    """
+
+    value: Any
+    standard_error: Any
+
+    def __post_init__(self) -> None:
+        value, error = np.asarray(self.value, dtype=float), np.asarray(self.standard_error, dtype=float)
+        if not (np.all(np.isfinite(value)) and np.all(np.isfinite(error)) and np.all(error >= 0)):
+            raise ValueError(f"standard_error: expected finite and non-negative, got {self.value} and {error}")
+
+    def interval(self, z: float = 1.96) -> tuple[Any, Any]:
+        """Return value - z * error and value + z * error; z = 1.96 covers 95 % of a normal law."""
+        return self.value - z * self.standard_error, self.value + z * self.standard_error
+
+    def __str__(self) -> str:
+        if np.ndim(self.value):
+            return f"{np.size(self.value)} estimates"
+        return f"{float(self.value):.4g} ± {float(self.standard_error):.2g}"
+
+
+def mean(samples: ArrayLike) -> Estimate:
+    """Sample mean along the first axis, with standard error s / sqrt(N).
+
+    samples : shape (N, ...), N >= 2 independent draws.
+
+    >>> print(mean([1.0, 2.0, 3.0, 4.0]))
+    2.5 ± 0.65
+    """
+    x = _draws(samples)
+    return Estimate(x.mean(axis=0), x.std(axis=0, ddof=1) / np.sqrt(len(x)))
+
+
+def variance(samples: ArrayLike) -> Estimate:
+    """Unbiased sample variance along the first axis, with its standard error.
+
+    The error is sqrt((m4 - m2^2 (N-3)/(N-1)) / N) from the sample's own central moments; it
+    is worth what the fourth moment is worth, and so nothing when that is infinite.
+
+    >>> print(variance([1.0, 2.0, 3.0, 4.0]))
+    1.667 ± 0.71
+    """
+    x = _draws(samples)
+    n = len(x)
+    centred = x - x.mean(axis=0)
+    m2, m4 = (centred**2).mean(axis=0), (centred**4).mean(axis=0)
+    error = np.sqrt(np.maximum(m4 - m2**2 * (n - 3) / (n - 1), 0) / n)
+    return Estimate(m2 * n / (n - 1), error)
+
+
+def excess_kurtosis(samples: ArrayLike, batches: int = 50) -> Estimate:
+    """Excess kurtosis m4 / m2^2 - 3 along the first axis, with a standard error from batches.
+
+    The value is the mean over batches of N / `batches` draws each, so it carries the bias of
+    one batch, of the order of ``batches / N``.
+    """
+    return over_batches(_kurtosis, samples, batches)
+
+
+def over_batches(statistic: Callable[[NDArray[Any]], Any], samples: ArrayLike, batches: int = 50) -> Estimate:
+    """Mean of a statistic over equal batches of the draws; their spread gives the standard error.
+
+    >>> over_batches(np.median, [1.0, 2.0, 3.0, 5.0], batches=2).value
+    np.float64(2.75)
+    """
+    x, batches = _draws(samples), positive_integer(batches, "batches")
+    size = len(x) // batches
+    if batches < 2 or size < 2:
+        raise ValueError(f"batches: expected at least 2, of at least 2 draws each, got {batches} for {len(x)} draws")
+    return mean(np.asarray([statistic(x[i * size : (i + 1) * size]) for i in range(batches)]))
+
+
+def slope(x: ArrayLike, y: ArrayLike) -> Estimate:
+    """Least-squares slope of y against x, with the standard error of ordinary regression.
+
+    x, y : shape (N,), N >= 3, x not constant.
+
+    >>> slope([0.0, 1.0, 2.0], [1.0, 3.0, 5.0]).value
+    2.0
+    """
+    x = finite(real_array(x, "x", ndim=1), "x")
+    y = finite(real_array(y, "y", ndim=1), "y")
+    if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
+        raise ValueError(f"x, y: expected the same length, at least 3, and x not constant, got {len(x)} and {len(y)}")
+    dx, dy = x - x.mean(), y - y.mean()
+    b = dx @ dy / (dx @ dx)
+    residual = dy - b * dx
+    return Estimate(float(b), float(np.sqrt(residual @ residual / (len(x) - 2) / (dx @ dx))))
+
+
+def _kurtosis(x: NDArray[Any]) -> Any:
+    centred = x - x.mean(axis=0)
+    return (centred**4).mean(axis=0) / (centred**2).mean(axis=0) ** 2 - 3
+
+
+def _draws(samples: ArrayLike) -> NDArray[Any]:
+    x: NDArray[Any] = np.asarray(finite(real_array(samples, "samples", at_least=1), "samples"), dtype=float)
+    if len(x) < 2:
+        raise ValueError(f"samples: expected at least 2 draws along the first axis, got {len(x)}")
+    return x

@@ -1,0 +1,25 @@
+"""Figures as functions: each draws on the Axes it is given, from the data it is given.
+
+>>> import matplotlib
+>>> matplotlib.use("agg")
+>>> from attnmath.figures import decay_with_rates
+>>> ax = decay_with_rates([1, 2, 4], {"$x$": [1.0, 0.5, 0.25]}, ylabel="$y$")
+>>> ax.get_yscale()
+'log'
+
+`python -m attnmath.figures --list` names the published figures and
+`python -m attnmath.figures NAME --format svg --out DIR` writes one.
+"""
+
+from attnmath.figures.published import FIGURES, encode, publish, published
+from attnmath.figures.scaling import decay_with_rates, density_curves, estimates_against
+
+__all__ = [
+    "FIGURES",
+    "decay_with_rates",
+    "density_curves",
+    "encode",
+    "estimates_against",
+    "publish",
+    "published",
+]
