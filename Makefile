@@ -1,0 +1,91 @@
+# The book's commands. `make book` and `make test` need only Python 3.11-3.13, make and git.
+# Every step stamps the *contents* of its inputs under _build/stamps, so that a second run is quick.
+
+# --- what you may set ------------------------------------------------------------------------
+# PYTHON: the interpreter to make the environment with (default: python3 if it fits, else 3.11, 3.12, 3.13)
+# VENV:   where the environment is made; with INSTALL=no it is used as it stands
+PYTHON  ?=
+VENV    ?= .venv
+INSTALL ?= yes
+JOBS    ?= 2
+PORT    ?= 8000
+ALL     ?=
+
+# --- nothing of the caller's environment leaks in ----------------------------------------------
+unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONSTARTUP MPLBACKEND MATPLOTLIBRC JUPYTER_PATH PYTEST_ADDOPTS
+export PYTHONPATH := $(CURDIR)/code
+export PYTHONNOUSERSITE := 1
+export JUPYTER_NO_CONFIG := 1
+export IPYTHONDIR := $(CURDIR)/_build/ipython
+export MPLCONFIGDIR := $(CURDIR)/_build/matplotlib
+# Processes run side by side; threads inside each would only wait for one another.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+
+RUN := "$(VENV)/bin/python"
+# By its module and not by its script, so that the folder may be moved.
+JUPYTER_BOOK := $(RUN) -c "from jupyter_book.cli.main import main; main()"
+SITE := chapters code/attnmath figures _config.yml _toc.yml _ext _static references.bib \
+        $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints
+
+.DEFAULT_GOAL := help
+.PHONY: help book test figures serve lint format clean execute bench lock environment notebooks site tests
+
+help: ## list the commands
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+book: site ## make the environment, execute every notebook, build the site into _build/html
+	@echo "The book stands in _build/html/index.html (make serve: http://localhost:$(PORT))"
+
+test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, site
+	@$(RUN) tools/summary.py
+
+figures: environment ## draw the published figures into figures/, PNG and SVG
+	@$(RUN) -m attnmath.figures --out figures
+
+serve: book ## build, and read the book at http://localhost:8000 (PORT=...)
+	@$(RUN) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+lint: environment ## ruff (rules and format) and mypy
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+
+format: environment ## put the code into its standard form
+	@$(RUN) -m ruff format .
+	@$(RUN) -m ruff check --fix .
+
+execute: environment ## re-run the notebooks that have changed and store their outputs (ALL=1: every one)
+	@$(RUN) tools/execute.py --jobs $(JOBS) $(if $(ALL),--all)
+
+bench: environment ## time the book against its budgets and rewrite the Numbers table of README.md
+	@$(RUN) tools/bench.py $(if $(ONLY),--only $(ONLY))
+
+lock: environment ## resolve the dependencies anew and rewrite constraints/ for every Python at hand
+	@$(RUN) tools/lock.py
+
+clean: ## remove what was built; the environment stays (rm -r .venv removes it)
+	@rm -rf _build results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find code tools tests _ext -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# --- the steps behind them ---------------------------------------------------------------------
+environment:
+ifeq ($(INSTALL),no)
+	@$(RUN) -c "import attnmath, jupyter_book, nbval, pytest" || \
+	  { echo "INSTALL=no: $(VENV) does not hold what the book needs" >&2; exit 1; }
+else
+	@env -u PYTHONPATH sh tools/environment.sh "$(VENV)" $(if $(PYTHON),"$(PYTHON)")
+endif
+
+notebooks: environment
+	@$(RUN) tools/prove.py --jobs $(JOBS)
+
+site: notebooks
+	@$(RUN) tools/once.py site --inputs $(SITE) --output _build/html/index.html \
+	  --remove _build/html _build/.doctrees _build/jupyter_execute -- \
+	  $(JUPYTER_BOOK) build . -W -n --keep-going -q
+
+tests: book
+	@$(RUN) -m pytest -n $(JOBS) --dist loadscope --junitxml=_build/tests.xml -o junit_family=xunit2 \
+	  --doctest-modules code/attnmath tests

@@ -1,0 +1,182 @@
+"""The rules that every chapter's notebook keeps, each a pure function from a notebook to its faults.
+
+A notebook is the dictionary that its JSON holds. A rule returns a list of sentences, one for each
+fault; an empty list is a pass. `RULES` names them all; ``tests/book/test_notebooks.py`` applies
+them to every chapter and shows of each rule a notebook that it rejects.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from randomness import unseeded
+
+Notebook = dict[str, Any]
+Rule = Callable[[Notebook], list[str]]
+
+MOST_LINES = 12
+LEAST_ALT = 40
+LEAST_EXERCISES = 3
+#: Paths of a particular machine, and addresses in memory: neither is the same for two readers.
+MACHINE = re.compile(r"(?<![\w.])/(?:home|root|Users|tmp|work|private|opt)/[\w.~-]+|\b0x[0-9a-fA-F]{8,}\b")
+#: The opening line of a directive, its argument, and the option lines below it.
+EXERCISE = re.compile(r"^[`:]{3,}\{exercise(?:-start)?\}([^\n]*)\n((?:\s*:[\w-]+:[^\n]*\n)*)", re.MULTILINE)
+SOLUTION = re.compile(r"^[`:]{3,}\{solution(?:-start)?\}\s*(\S+)[^\n]*\n((?:\s*:[\w-]+:[^\n]*\n)*)", re.MULTILINE)
+#: Ways to tell nbval to look away.
+LOOKS_AWAY = {"nbval-skip", "nbval-ignore-output", "nbval-raises-exception", "raises-exception", "skip-execution"}
+
+
+def code_cells(notebook: Notebook) -> list[Any]:
+    """Return the code cells, in order."""
+    return [c for c in notebook["cells"] if c["cell_type"] == "code"]
+
+
+def text(value: str | list[str]) -> str:
+    """Return a multi-line JSON field as one string."""
+    return value if isinstance(value, str) else "".join(value)
+
+
+def executed_in_order(notebook: Notebook) -> list[str]:
+    """Every code cell was executed, 1..n in order: nbval passes a cell without a count unchecked."""
+    counts = [c.get("execution_count") for c in code_cells(notebook)]
+    if not counts:
+        return ["there is no code cell"]
+    wrong = [f"code cell {n} has execution count {c}" for n, c in enumerate(counts, start=1) if c != n]
+    return wrong[:3]
+
+
+def no_errors(notebook: Notebook) -> list[str]:
+    """No stored output is an error, and nothing was written to the error stream."""
+    return [
+        f"code cell {n} holds {'an error' if o['output_type'] == 'error' else 'error-stream'} output"
+        for n, o in _outputs(notebook)
+        if o["output_type"] == "error" or o.get("name") == "stderr"
+    ]
+
+
+def short_cells(notebook: Notebook) -> list[str]:
+    """A code cell has at most twelve lines that are not blank; more belongs in the package."""
+    lengths = [sum(bool(line.strip()) for line in text(c["source"]).splitlines()) for c in code_cells(notebook)]
+    return [f"code cell {n} has {k} lines, {MOST_LINES} at most" for n, k in enumerate(lengths, 1) if k > MOST_LINES]
+
+
+def no_semicolon(notebook: Notebook) -> list[str]:
+    """No code cell ends in a semicolon: it hides an output, and nbval then fails."""
+    cells = enumerate(code_cells(notebook), start=1)
+    return [f"code cell {n} ends in a semicolon" for n, c in cells if text(c["source"]).rstrip().endswith(";")]
+
+
+def nothing_skipped(notebook: Notebook) -> list[str]:
+    """No cell is exempt from the comparison of outputs."""
+    faults = []
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        away = LOOKS_AWAY & set(cell["metadata"].get("tags", []))
+        if away or re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)", text(cell["source"])):
+            faults.append(f"code cell {number} is exempt from checking ({', '.join(sorted(away)) or 'by a comment'})")
+    return faults
+
+
+def no_shell(notebook: Notebook) -> list[str]:
+    """Every code cell is plain Python: no magics, no shell commands."""
+    faults = []
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        try:
+            ast.parse(text(cell["source"]))
+        except SyntaxError as error:
+            faults.append(f"code cell {number} is not plain Python: {error.msg}")
+    return faults
+
+
+def seeded_randomness(notebook: Notebook) -> list[str]:
+    """Every random number comes from a seeded generator; see `randomness.unseeded`."""
+    faults = []
+    if no_shell(notebook):
+        return ["the code cells cannot be read (see no_shell)"]
+    joined = "\n".join(text(c["source"]) for c in code_cells(notebook))
+    for fault in unseeded(joined):
+        faults.append(f"in the code cells read as one, {fault}")
+    return faults
+
+
+def described_figures(notebook: Notebook) -> list[str]:
+    """Every figure has alt text that says what one sees, a caption and a name."""
+    return [
+        f"code cell {number} draws a figure {fault}"
+        for number, cell in enumerate(code_cells(notebook), start=1)
+        if any(m.startswith("image/") for o in cell["outputs"] for m in o.get("data", {}))
+        for fault in _figure_faults(cell["metadata"].get("mystnb") or {})
+    ]
+
+
+def _figure_faults(mystnb: dict[str, Any]) -> Iterator[str]:
+    alt = str((mystnb.get("image") or {}).get("alt") or "")
+    figure = mystnb.get("figure") or {}
+    if len(alt) < LEAST_ALT:
+        yield f"whose alt text (mystnb.image.alt) has {len(alt)} characters, fewer than {LEAST_ALT}"
+    elif len(alt.split()) < LEAST_ALT // 8:
+        yield f"whose alt text is a slug, not a sentence: {alt!r}"
+    for field in ("caption", "name"):
+        if not str(figure.get(field) or "").strip():
+            yield f"without a {field} (mystnb.figure.{field})"
+
+
+def figure_names(notebook: Notebook) -> list[str]:
+    """Return the names of a notebook's figures; over the whole book no two may be the same."""
+    figures = [(c["metadata"].get("mystnb") or {}).get("figure") or {} for c in code_cells(notebook)]
+    return [str(f["name"]) for f in figures if f.get("name")]
+
+
+def solved_exercises(notebook: Notebook) -> list[str]:
+    """At least three exercises, each with a label and a solution that is folded away."""
+    prose = "\n".join(text(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown")
+    exercises = [label for _, options in EXERCISE.findall(prose) for label in re.findall(r":label:\s*(\S+)", options)]
+    solutions = dict(SOLUTION.findall(prose))
+    faults = [f"exercise {e} has no solution" for e in exercises if e not in solutions]
+    faults += [f"the solution of {e} is not folded (:class: dropdown)" for e in exercises
+               if e in solutions and "dropdown" not in solutions[e]]  # fmt: skip
+    if len(exercises) < LEAST_EXERCISES:
+        faults.append(f"there are {len(exercises)} labelled exercises, {LEAST_EXERCISES} at least")
+    return faults
+
+
+def portable_outputs(notebook: Notebook) -> list[str]:
+    """No output shows a path of the machine it ran on, or an address in memory."""
+    faults = []
+    for number, output in _outputs(notebook):
+        for shown in _shown(output):
+            faults += [f"code cell {number} shows {match}" for match in MACHINE.findall(shown)[:1]]
+    return faults
+
+
+def loads_its_claims(notebook: Notebook) -> list[str]:
+    """The first code cell loads the chapter's claims and sets the book's style."""
+    first = text(code_cells(notebook)[0]["source"]) if code_cells(notebook) else ""
+    wanted = ("load_claims(", "attnmath.figures.book")
+    return [f"the first code cell does not mention {w}" for w in wanted if w not in first]
+
+
+def _outputs(notebook: Notebook) -> Iterator[tuple[int, Any]]:
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        for output in cell["outputs"]:
+            yield number, output
+
+
+def _shown(output: Any) -> Iterator[str]:
+    """Yield the texts of an output: streams, tracebacks and data, but not images."""
+    yield text(output.get("text", ""))
+    yield "\n".join(output.get("traceback", []))
+    for kind, data in output.get("data", {}).items():
+        if not kind.startswith("image/"):
+            yield text(data) if isinstance(data, str | list) else str(data)
+
+
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (
+        executed_in_order, no_errors, short_cells, no_semicolon, nothing_skipped, no_shell, seeded_randomness,
+        described_figures, solved_exercises, portable_outputs, loads_its_claims,
+    )
+}  # fmt: skip
