@@ -105,8 +105,10 @@ def execute(path: Path) -> Result:
     started = time.monotonic()
     try:
         text = nbformat.writes(run(path)).rstrip("\n") + "\n"
-    except (RuntimeError, nbformat.reader.NotJSONError) as error:
+    except RuntimeError as error:
         return Result(path, time.monotonic() - started, str(error))
+    except nbformat.reader.NotJSONError as error:
+        return Result(path, time.monotonic() - started, f"{path}: {error}")
     if text != path.read_text(encoding="utf-8"):
         stamps.write_atomically(path, text)
     return Result(path, time.monotonic() - started)

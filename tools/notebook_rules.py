@@ -180,3 +180,13 @@ RULES: dict[str, Rule] = {
         described_figures, solved_exercises, portable_outputs, loads_its_claims,
     )
 }  # fmt: skip
+
+
+def pages(contents: Any) -> set[str]:
+    """Return the pages that a table of contents (`_toc.yml`, read) names, without their suffixes."""
+    if isinstance(contents, list):
+        return {page for entry in contents for page in pages(entry)}
+    if not isinstance(contents, dict):
+        return set()
+    own = {re.sub(r"\.(ipynb|md)$", "", str(contents[k])) for k in ("file", "root") if k in contents}
+    return own.union(*(pages(v) for v in contents.values() if isinstance(v, list)))

@@ -43,7 +43,7 @@ def unseeded(source: str) -> list[str]:
     names = dict(CUSTOM) | dict(_imports(tree))
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
     seeded = any(_dotted(c.func, names) in {"torch.manual_seed", "torch.random.manual_seed"} for c in calls)
-    found = [(n.lineno, text) for n in ast.walk(tree) for text in _legacy(n, names)]
+    found = [(n.lineno, text) for n in ast.walk(tree) if isinstance(n, ast.expr) for text in _legacy(n, names)]
     found += [(c.lineno, text) for c in calls for text in _unseeded_call(c, names, seeded)]
     return [f"line {line}: {text}" for line, text in sorted(set(found))]
 

@@ -88,8 +88,9 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def only_one(name: str, folder: Path = STAMPS) -> Iterator[None]:
+def only_one(name: str, folder: Path | None = None) -> Iterator[None]:
     """Let one process at a time do the named work; others wait for it, and say so."""
+    folder = folder or STAMPS
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{name}.lock").open("w") as lock:
         try:

@@ -1,0 +1,187 @@
+"""Every chapter keeps the rules of the house, and every rule rejects what it should."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import notebook_rules
+import pytest
+import stamps
+import yaml
+from fabricated import code, good_notebook, printed, shown
+from notebook_rules import RULES
+from randomness import unseeded
+
+NOTEBOOKS = stamps.notebooks()
+SOURCES = [p for p in stamps.files([stamps.ROOT / "code" / "attnmath"]) if p.suffix == ".py"]
+
+
+def name(path: Path) -> str:
+    return path.relative_to(stamps.ROOT).as_posix()
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+# --- the chapters ------------------------------------------------------------------------------
+
+
+def test_there_are_chapters() -> None:
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=name)
+def test_chapter_keeps_the_rule(notebook: Path, rule: str) -> None:
+    assert RULES[rule](read(notebook)) == []
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=name)
+def test_chapter_is_in_the_contents_and_has_claims(notebook: Path) -> None:
+    contents = yaml.safe_load((stamps.ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    assert name(notebook.with_suffix("")) in notebook_rules.pages(contents)
+    assert notebook.with_suffix(".claims.yml").is_file()
+
+
+def test_no_two_figures_share_a_name() -> None:
+    counts = Counter(n for p in NOTEBOOKS for n in notebook_rules.figure_names(read(p)))
+    assert [n for n, k in counts.items() if k > 1] == []
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=name)
+def test_package_draws_nothing_unseeded(source: Path) -> None:
+    assert unseeded(source.read_text(encoding="utf-8")) == []
+
+
+# --- negative controls: each rule must reject the notebook that breaks it --------------------------
+
+
+def spoilt(spoil: Callable[[list[Any]], object]) -> dict[str, Any]:
+    """Return the good notebook after `spoil` has changed its cells: prose, imports, numbers, figure."""
+    notebook = good_notebook()
+    spoil(notebook["cells"])
+    return notebook
+
+
+def source(number: int, text: str) -> Callable[[list[Any]], object]:
+    return lambda cells: cells[number].update(source=text)
+
+
+def output(number: int, *outputs: dict[str, Any]) -> Callable[[list[Any]], object]:
+    return lambda cells: cells[number].update(outputs=list(outputs))
+
+
+PROSE = good_notebook()["cells"][0]["source"]
+ERROR = {"output_type": "error", "ename": "ValueError", "evalue": "", "traceback": []}
+BREACHES: list[tuple[str, str, Callable[[list[Any]], object]]] = [
+    ("executed_in_order", "a cell never executed", lambda c: c[2].update(execution_count=None)),
+    ("executed_in_order", "a count out of order", lambda c: c[2].update(execution_count=7)),
+    ("executed_in_order", "no code at all", lambda c: c.__delitem__(slice(1, None))),
+    ("no_errors", "a stored error", output(2, ERROR)),
+    ("no_errors", "a stored warning", output(2, printed("UserWarning", "stderr"))),
+    ("short_cells", "thirteen lines", source(2, "x = 1\n\n" * 13)),
+    ("no_semicolon", "a trailing semicolon", source(3, "plt.plot([0, 1]);\n")),
+    ("nothing_skipped", "a tag for nbval", lambda c: c[2].update(metadata={"tags": ["nbval-ignore-output"]})),
+    ("nothing_skipped", "a comment for nbval", source(2, "# NBVAL_SKIP\nprint(2)")),
+    ("no_shell", "a magic", source(2, "%matplotlib inline")),
+    ("no_shell", "a shell command", source(2, "!ls")),
+    ("seeded_randomness", "a generator without a seed", source(2, "rng = np.random.default_rng()")),
+    ("seeded_randomness", "the legacy interface", source(2, "np.random.seed(1)")),
+    ("described_figures", "no metadata", lambda c: c[3].update(metadata={})),
+    ("described_figures", "a short alt text", lambda c: c[3]["metadata"]["mystnb"]["image"].update(alt="A line.")),
+    ("described_figures", "a slug", lambda c: c[3]["metadata"]["mystnb"]["image"].update(alt="fig_line_" * 9)),
+    ("described_figures", "no caption", lambda c: c[3]["metadata"]["mystnb"]["figure"].pop("caption")),
+    ("described_figures", "no name", lambda c: c[3]["metadata"]["mystnb"]["figure"].update(name=" ")),
+    ("solved_exercises", "two exercises", source(0, PROSE.partition("{exercise}")[2])),
+    ("solved_exercises", "an unsolved one", source(0, PROSE.replace("{solution} tiny-two", "{note} tiny-two"))),
+    ("solved_exercises", "a solution in full view", source(0, PROSE.replace(":class: dropdown", ""))),
+    ("portable_outputs", "a path", output(2, printed("/home/someone/book/x.py:3"))),
+    ("portable_outputs", "a path in HTML", output(2, shown("<b>/tmp/kernel_1</b>", "text/html"))),
+    ("portable_outputs", "an address", output(2, shown("<object at 0x7f3a2c1b9d30>"))),
+    ("loads_its_claims", "no claims", source(1, 'plt.style.use("attnmath.figures.book")')),
+    ("loads_its_claims", "no style", source(1, 'claims = load_claims("tiny")')),
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule_accepts_a_good_notebook(rule: str) -> None:
+    assert RULES[rule](good_notebook()) == []
+
+
+@pytest.mark.parametrize(("rule", "breach", "spoil"), BREACHES, ids=lambda v: v if isinstance(v, str) else "")
+def test_rule_rejects(rule: str, breach: str, spoil: Callable[[list[Any]], object]) -> None:
+    assert RULES[rule](spoilt(spoil)) != [], breach
+
+
+def test_every_rule_has_a_negative_control() -> None:
+    assert {rule for rule, _, _ in BREACHES} == set(RULES)
+
+
+def test_image_data_is_not_read_as_text() -> None:
+    notebook = spoilt(output(3, shown("iVBOR/tmp/aa0x7f3a2c1b9d30", "image/png")))
+    assert RULES["portable_outputs"](notebook) == []
+
+
+def test_two_figures_of_one_name_are_seen() -> None:
+    notebook = spoilt(lambda cells: cells.append(cells[3]))
+    assert notebook_rules.figure_names(notebook) == ["fig-line", "fig-line"]
+
+
+def test_a_page_outside_the_contents_is_seen() -> None:
+    contents = {"root": "intro", "parts": [{"chapters": [{"file": "a", "sections": [{"file": "b.ipynb"}]}]}]}
+    assert notebook_rules.pages(contents) == {"intro", "a", "b"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import numpy as np; np.random.default_rng()",
+        "import numpy as np; np.random.default_rng(None)",
+        "import numpy as np; np.random.default_rng(seed=None)",
+        "import numpy; numpy.random.randn(3)",
+        "from numpy.random import normal; normal()",
+        "from numpy.random import default_rng as make; make()",
+        "from numpy import random as r; r.rand()",
+        "np.random.RandomState(0)",
+        "np.random.Generator(np.random.PCG64())",
+        "import random; random.random()",
+        "from random import choice; choice([1])",
+        "import random; random.Random()",
+        "import torch; torch.randn(3)",
+        "import torch; torch.rand_like(x)",
+        "import torch; torch.empty(3).normal_()",
+        "import torch; torch.nn.Linear(2, 2)",
+        "from torch import nn; nn.Embedding(2, 2)",
+        "from scipy import stats; stats.norm().rvs(3)",
+    ],
+)
+def test_unseeded_randomness_is_found(line: str) -> None:
+    assert unseeded(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import numpy as np; np.random.default_rng(0).normal(size=3)",
+        "import numpy as np; np.random.Generator(np.random.PCG64(3))",
+        "import numpy as np\ndef f(rng: np.random.Generator): return rng.random()",
+        "import random; random.Random(3).random()",
+        "import torch; torch.randn(3, generator=torch.Generator().manual_seed(0))",
+        "import torch; torch.manual_seed(0); torch.nn.Linear(2, 2)",
+        "from scipy import stats; stats.norm().rvs(3, random_state=rng)",
+        "x.normal(); law.sample(rng)",
+    ],
+)
+def test_seeded_randomness_is_let_be(line: str) -> None:
+    assert unseeded(line) == []
+
+
+def test_cells_are_counted_as_code_cells() -> None:
+    notebook = good_notebook()
+    notebook["cells"].append(code("1", 9))
+    assert notebook_rules.executed_in_order(notebook) == ["code cell 4 has execution count 9"]

@@ -1,0 +1,161 @@
+"""The author's commands do what they say, and leave things alone when they cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import execute
+import once
+import prove
+import pytest
+import stamps
+from fabricated import code
+
+ENVIRONMENT = stamps.ROOT / "tools" / "environment.sh"
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A book of its own in a temporary folder, so that no stamp of this one is touched."""
+    monkeypatch.setattr(stamps, "ROOT", tmp_path)
+    monkeypatch.setattr(stamps, "STAMPS", tmp_path / "_build" / "stamps")
+    (tmp_path / "code").mkdir()
+    return tmp_path
+
+
+def write(path: Path, *cells: dict[str, Any]) -> Path:
+    notebook = {"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    return path
+
+
+def test_execute_stores_normalised_outputs_once(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [code("import os\nprint(os.path.exists('a.ipynb'))", None), code("1 + 1", None)]
+    path = write(elsewhere / "a.ipynb", *given)
+    assert execute.main([str(path), "--jobs", "1"]) == 0
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    assert [c["execution_count"] for c in stored["cells"]] == [1, 2]
+    assert stored["cells"][0]["outputs"][0]["text"] == ["True\n"]  # the kernel's folder is the notebook's
+    assert "version" not in stored["metadata"]["language_info"]
+    assert all("execution" not in c["metadata"] for c in stored["cells"])
+    assert [c["id"] for c in stored["cells"]] == [c["id"] for c in given]
+    before = path.read_bytes()
+    capsys.readouterr()
+    assert execute.main([str(path)]) == 0
+    assert "0 of 1 notebooks to execute" in capsys.readouterr().out
+    (elsewhere / "code" / "changed.py").write_text("x = 1\n", encoding="utf-8")
+    assert execute.due([path], everything=False) == [path]
+    assert path.read_bytes() == before
+
+
+def test_execute_leaves_a_failing_notebook_alone(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(elsewhere / "bad.ipynb", code("x = 1", None), code("print(x)\nx / 0", None))
+    before = path.read_bytes()
+    assert execute.main([str(path)]) == 1
+    report = capsys.readouterr().err
+    assert "bad.ipynb: code cell 2 of 2 failed" in report
+    assert "    x / 0" in report
+    assert "ZeroDivisionError" in report
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in elsewhere.iterdir()) == ["_build", "bad.ipynb", "code"]
+
+
+@pytest.mark.parametrize("what", ["missing.ipynb", "empty", "page.md"])
+def test_execute_says_what_it_cannot_find(elsewhere: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (elsewhere / "empty").mkdir()
+    (elsewhere / "page.md").write_text("# A page\n", encoding="utf-8")
+    with pytest.raises(SystemExit) as stopped:
+        execute.main([str(elsewhere / what)])
+    assert stopped.value.code == 2
+    assert f"{what}: expected a notebook or a folder" in capsys.readouterr().err
+
+
+def test_execute_reports_a_file_that_is_no_notebook(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = elsewhere / "text.ipynb"
+    path.write_text("not JSON", encoding="utf-8")
+    assert execute.main([str(path)]) == 1
+    assert path.read_text(encoding="utf-8") == "not JSON"
+    assert "text.ipynb" in capsys.readouterr().err
+
+
+def test_prove_rejects_a_cell_that_was_never_executed(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(elsewhere / "raw.ipynb", code("1 + 1", None))
+    assert prove.main([str(path)]) == 1
+    assert "raw.ipynb: holds code cells that were never executed" in capsys.readouterr().out
+
+
+def test_prove_names_the_notebook_whose_outputs_differ(tmp_path: Path) -> None:
+    """In a process of its own: pytest inside pytest would share its state."""
+    shutil.copytree(stamps.ROOT / "tools", tmp_path / "tools")
+    (tmp_path / "code").mkdir()
+    write(tmp_path / "true.ipynb", code("print(2)", 1, {"output_type": "stream", "name": "stdout", "text": "2\n"}))
+    write(tmp_path / "false.ipynb", code("print(2)", 1, {"output_type": "stream", "name": "stdout", "text": "3\n"}))
+    command = [sys.executable, "tools/prove.py", "--jobs", "1", "true.ipynb", "false.ipynb"]
+    first = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert first.returncode == 1
+    assert "NOT PROVED false.ipynb: code cell 0" in first.stdout
+    assert "proved true.ipynb" in first.stdout
+    assert "make execute" in first.stdout
+    second = subprocess.run([*command[:-1]], cwd=tmp_path, capture_output=True, text=True)
+    assert second.returncode == 0
+    assert "nothing has changed" in second.stdout
+
+
+def test_a_stamp_follows_contents_and_not_dates(elsewhere: Path) -> None:
+    page = elsewhere / "page.md"
+    page.write_text("one", encoding="utf-8")
+    before = stamps.digest([page])
+    os.utime(page, (0, 0))
+    assert stamps.digest([page]) == before
+    page.write_text("two", encoding="utf-8")
+    assert stamps.digest([page]) != before
+    assert stamps.digest([page, elsewhere / "absent"]) == stamps.digest([page])
+    assert stamps.digest([page], "python 3.11.0") != stamps.digest([page])
+
+
+def test_once_runs_when_due_and_only_then(elsewhere: Path) -> None:
+    given, made, log = elsewhere / "in", elsewhere / "out", elsewhere / "log"
+    given.write_text("1", encoding="utf-8")
+    command = ["--inputs", str(given), "--output", str(made), "--", "sh", "-c", f"echo x >> {log}; touch {made}"]
+
+    def runs() -> int:
+        assert once.main(["copy", *command]) == 0
+        return len(log.read_text(encoding="utf-8").split())
+
+    assert [runs(), runs()] == [1, 1]
+    given.write_text("2", encoding="utf-8")
+    assert runs() == 2
+    made.unlink()
+    assert runs() == 3
+
+
+def test_once_does_not_stamp_a_failure(elsewhere: Path) -> None:
+    (elsewhere / "out").touch()
+    command = ["fail", "--inputs", "in", "--output", str(elsewhere / "out"), "--", "false"]
+    assert [once.main(command), once.main(command)] == [1, 1]
+
+
+def test_environment_says_which_python_is_missing(tmp_path: Path) -> None:
+    stub = tmp_path / "python3"
+    stub.write_text("#!/bin/sh\nexit 127\n", encoding="utf-8")
+    stub.chmod(0o755)
+    result = subprocess.run(
+        ["sh", ENVIRONMENT, tmp_path / "venv", stub], capture_output=True, text=True, env={"PATH": os.environ["PATH"]}
+    )
+    assert result.returncode == 1
+    assert "needs Python 3.11, 3.12 or 3.13" in result.stderr
+    assert "does not run" in result.stderr
+
+
+def test_environment_refuses_a_folder_that_is_something_else(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("", encoding="utf-8")
+    result = subprocess.run(["sh", ENVIRONMENT, tmp_path, sys.executable], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "expected a virtual environment or nothing" in result.stderr
+    assert (tmp_path / "precious").exists()
