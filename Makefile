@@ -72,7 +72,8 @@ clean: ## remove what was built; the environment stays (rm -r .venv removes it)
 # --- the steps behind them ---------------------------------------------------------------------
 environment:
 ifeq ($(INSTALL),no)
-	@$(RUN) -c "import attnmath, jupyter_book, nbval, pytest" || \
+	@$(RUN) -c "import sys; from importlib.util import find_spec as f; \
+	  sys.exit(not all(map(f, ['attnmath', 'jupyter_book', 'nbval', 'pytest_mpl'])))" || \
 	  { echo "INSTALL=no: $(VENV) does not hold what the book needs" >&2; exit 1; }
 else
 	@env -u PYTHONPATH sh tools/environment.sh "$(VENV)" $(if $(PYTHON),"$(PYTHON)")

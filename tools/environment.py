@@ -42,13 +42,14 @@ def make(venv: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(venv)], check=True)
 
 
-def install(venv: Path, constraints: Path) -> None:
+def install(venv: Path, constraints: Path, quietly: bool) -> None:
     """Install the pinned dependencies, and the package in place."""
     pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "-c", str(constraints)]
-    print(f"environment: installing what {constraints.name} pins (minutes the first time)", flush=True)
+    print(f"environment: installing what {constraints.name} pins{'' if quietly else ' (minutes)'}", flush=True)
     # The build backend comes from the pins as well, hence no build isolation.
     subprocess.run([*pip, "--quiet", "setuptools"], check=True, cwd=stamps.ROOT)
-    subprocess.run([*pip, "--no-build-isolation", "-e", f".[{EXTRAS}]"], check=True, cwd=stamps.ROOT)
+    quiet = ["--quiet"] if quietly else []
+    subprocess.run([*pip, *quiet, "--no-build-isolation", "-e", f".[{EXTRAS}]"], check=True, cwd=stamps.ROOT)
 
 
 def main() -> int:
@@ -59,7 +60,8 @@ def main() -> int:
     options = parser.parse_args()
     venv = options.venv.absolute()
     with stamps.only_one(f"environment-{venv.name.strip('.')}"):
-        if needs_remaking(venv, options.this_python):
+        new = needs_remaking(venv, options.this_python)
+        if new:
             make(venv)
         version = version_of(venv)
         constraints = stamps.ROOT / "constraints" / f"python-{version.rpartition('.')[0]}.txt"
@@ -69,7 +71,7 @@ def main() -> int:
         stamp = venv / "installed.stamp"
         if not stamps.is_fresh(stamp, inputs):
             stamp.unlink(missing_ok=True)
-            install(venv, constraints)
+            install(venv, constraints, quietly=not new)
             stamps.record(stamp, inputs)
     return 0
 

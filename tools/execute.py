@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -74,6 +75,12 @@ def describe_failure(notebook: Path, cells: Sequence[Any], error: BaseException)
     return f"{name}: {type(error).__name__}: {error}"
 
 
+def limit_threads() -> None:
+    """Give each kernel one thread for linear algebra: notebooks run side by side already."""
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
+
+
 def run(path: Path) -> Any:
     """Execute a notebook in its own folder, in memory, and return it normalised."""
     import nbclient
@@ -81,8 +88,7 @@ def run(path: Path) -> Any:
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
 
-    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(threads, "1")
+    limit_threads()
     os.environ.pop("MPLBACKEND", None)  # the kernel chooses its own, which draws into the page
     notebook = nbformat.read(path, as_version=4)
     # No kernel that a user has installed elsewhere under the same name: only this environment's.
@@ -91,7 +97,7 @@ def run(path: Path) -> Any:
         notebook, km=manager, timeout=CELL_TIMEOUT, record_timing=False, resources={"metadata": {"path": path.parent}}
     )
     try:
-        asyncio.run(client.async_execute())
+        asyncio.run(client.async_execute(cleanup_kc=True, stderr=subprocess.DEVNULL))
     except (nbclient.exceptions.CellExecutionError, nbclient.exceptions.CellTimeoutError,
             nbclient.exceptions.DeadKernelError) as error:  # fmt: skip
         raise RuntimeError(describe_failure(path, notebook.cells, error)) from None
