@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, special, stats
 
-from attnmath.attention import softmax
 from attnmath.checks import finite, positive, positive_integer, real_array
 
-Floats = NDArray[np.float64]
+Floats = NDArray[Any]
 Sampler = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 
 #: Limit of d_k times the Kolmogorov distance for Gaussian components: the first Edgeworth term is
 #: kappa_4 / 24 |x^3 - 3x| phi(x) with kappa_4 = 6 / d_k, and is largest at x^2 = 3 - sqrt(6).
 EDGEWORTH_RATE = float(0.25 * np.sqrt(6 * (3 - np.sqrt(6))) * np.exp((np.sqrt(6) - 3) / 2) / np.sqrt(2 * np.pi))
+
+_ROOT3 = float(np.sqrt(3))  # half the width of the uniform law of variance 1
 
 # Entries of one random block: 4 Mi float64, 32 MiB, whatever the number of draws asked for.
 _BLOCK = 2**22
@@ -55,13 +56,15 @@ def student_t(nu: float) -> ComponentLaw:
         raise ValueError(f"nu: expected more than 2 degrees of freedom (no variance below), got {nu:g}")
     scale = np.sqrt((nu - 2) / nu)
     fourth = 3 * (nu - 2) / (nu - 4) if nu > 4 else np.inf
-    return ComponentLaw(f"Student t, {nu:g} d.o.f.", f"$t_{{{nu:g}}}$", lambda rng, shape: scale * rng.standard_t(nu, shape), fourth)
+    return ComponentLaw(
+        f"Student t, {nu:g} d.o.f.", f"$t_{{{nu:g}}}$", lambda rng, shape: scale * rng.standard_t(nu, shape), fourth
+    )
 
 
 #: The four laws of the chapter: light, bounded, two-valued, and heavy-tailed.
 COMPONENT_LAWS = MappingProxyType({
     "gaussian": ComponentLaw("Gaussian", r"$\mathcal{N}$", lambda rng, shape: rng.standard_normal(shape), 3.0),
-    "uniform": ComponentLaw("uniform", r"$\mathcal{U}$", lambda rng, shape: rng.uniform(-np.sqrt(3), np.sqrt(3), shape), 9 / 5),
+    "uniform": ComponentLaw("uniform", r"$\mathcal{U}$", lambda rng, shape: _ROOT3 * rng.uniform(-1, 1, shape), 9 / 5),
     "rademacher": ComponentLaw("Rademacher", r"$\pm1$", lambda rng, shape: 2.0 * rng.integers(0, 2, shape) - 1.0, 1.0),
     "student_t5": student_t(5),
 })  # fmt: skip
@@ -117,7 +120,8 @@ def gaussian_density(x: Any, d_k: int) -> Floats:
 
 
 def _scaled_points(x: Any, d_k: int) -> Floats:
-    return finite(real_array(x, "x", at_least=1), "x") * np.sqrt(positive_integer(d_k, "d_k"))
+    points: Floats = finite(real_array(x, "x", at_least=1), "x") * np.sqrt(positive_integer(d_k, "d_k"))
+    return points
 
 
 def _over_norm(conditional: Callable[[float], Floats], d_k: int) -> Floats:
@@ -127,7 +131,11 @@ def _over_norm(conditional: Callable[[float], Floats], d_k: int) -> Floats:
     conditioning. The interval leaves out a probability of 2e-14.
     """
     low, high = stats.chi.ppf(1e-14, d_k), stats.chi.isf(1e-14, d_k)
-    value, _ = integrate.quad_vec(lambda r: stats.chi.pdf(r, d_k) * conditional(r), low, high, epsabs=1e-10)
+
+    def weighted(r: float) -> Any:
+        return stats.chi.pdf(r, d_k) * conditional(r)
+
+    value, _ = integrate.quad_vec(weighted, low, high, epsabs=1e-10)
     return np.asarray(value)
 
 
@@ -152,18 +160,14 @@ def kolmogorov_distance(law_name: str, d_k: int) -> float:
     raise ValueError(f"law_name: expected 'gaussian' or 'rademacher', got {law_name!r}")
 
 
-def attention_rows(
-    d_k: int, n: int, rows: int, rng: np.random.Generator, *, scaled: bool, sigma: float = 1.0
-) -> Floats:
-    """Draw attention rows: softmax over n Gaussian keys, for `rows` independent queries and key sets.
+def score_rows(d_k: int, n: int, rows: int, rng: np.random.Generator, *, sigma: float = 1.0) -> Floats:
+    """Draw rows of unscaled scores: n Gaussian keys for each of `rows` independent queries and key sets.
 
-    scaled : divide the scores by sqrt(d_k), or not.  Returns shape (rows, n).
+    sigma : standard deviation of every component.  Returns shape (rows, n).
     """
     d_k, n, rows = positive_integer(d_k, "d_k"), positive_integer(n, "n"), positive_integer(rows, "rows")
-    q = positive(sigma, "sigma") * rng.standard_normal((rows, d_k))
-    S = np.stack([sigma * rng.standard_normal((n, d_k)) @ query for query in q])
-    weights: Floats = softmax(S / np.sqrt(d_k) if scaled else S)
-    return weights
+    queries = positive(sigma, "sigma") ** 2 * rng.standard_normal((rows, d_k))
+    return np.stack([rng.standard_normal((n, d_k)) @ query for query in queries])
 
 
 def cosine_density(t: Any, d: int) -> Floats:

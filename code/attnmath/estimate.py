@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnmath.checks import finite, positive_integer, real_array
+from attnmath.checks import finite, real_array
 
 
 @dataclass(frozen=True)
@@ -67,28 +66,6 @@ def variance(samples: ArrayLike) -> Estimate:
     return Estimate(m2 * n / (n - 1), error)
 
 
-def excess_kurtosis(samples: ArrayLike, batches: int = 50) -> Estimate:
-    """Excess kurtosis m4 / m2^2 - 3 along the first axis, with a standard error from batches.
-
-    The value is the mean over batches of N / `batches` draws each, so it carries the bias of
-    one batch, of the order of ``batches / N``.
-    """
-    return over_batches(_kurtosis, samples, batches)
-
-
-def over_batches(statistic: Callable[[NDArray[Any]], Any], samples: ArrayLike, batches: int = 50) -> Estimate:
-    """Mean of a statistic over equal batches of the draws; their spread gives the standard error.
-
-    >>> over_batches(np.median, [1.0, 2.0, 3.0, 5.0], batches=2).value
-    np.float64(2.75)
-    """
-    x, batches = _draws(samples), positive_integer(batches, "batches")
-    size = len(x) // batches
-    if batches < 2 or size < 2:
-        raise ValueError(f"batches: expected at least 2, of at least 2 draws each, got {batches} for {len(x)} draws")
-    return mean(np.asarray([statistic(x[i * size : (i + 1) * size]) for i in range(batches)]))
-
-
 def slope(x: ArrayLike, y: ArrayLike) -> Estimate:
     """Least-squares slope of y against x, with the standard error of ordinary regression.
 
@@ -97,19 +74,13 @@ def slope(x: ArrayLike, y: ArrayLike) -> Estimate:
     >>> slope([0.0, 1.0, 2.0], [1.0, 3.0, 5.0]).value
     2.0
     """
-    x = finite(real_array(x, "x", ndim=1), "x")
-    y = finite(real_array(y, "y", ndim=1), "y")
+    x, y = (np.asarray(finite(real_array(a, s, ndim=1), s)) for a, s in ((x, "x"), (y, "y")))
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
         raise ValueError(f"x, y: expected the same length, at least 3, and x not constant, got {len(x)} and {len(y)}")
     dx, dy = x - x.mean(), y - y.mean()
     b = dx @ dy / (dx @ dx)
     residual = dy - b * dx
     return Estimate(float(b), float(np.sqrt(residual @ residual / (len(x) - 2) / (dx @ dx))))
-
-
-def _kurtosis(x: NDArray[Any]) -> Any:
-    centred = x - x.mean(axis=0)
-    return (centred**4).mean(axis=0) / (centred**2).mean(axis=0) ** 2 - 3
 
 
 def _draws(samples: ArrayLike) -> NDArray[Any]:

@@ -82,6 +82,4 @@ def central_moments(raw: Sequence[Any]) -> list[sp.Expr]:
     >>> central_moments([1, m, m**2 + 1, 0, 0])[2]
     1
     """
-    return [
-        sp.expand(sum(sp.binomial(r, j) * raw[j] * (-raw[1]) ** (r - j) for j in range(r + 1))) for r in range(5)
-    ]
+    return [sp.expand(sum(sp.binomial(r, j) * raw[j] * (-raw[1]) ** (r - j) for j in range(r + 1))) for r in range(5)]

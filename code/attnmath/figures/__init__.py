@@ -8,18 +8,10 @@
 'log'
 
 `python -m attnmath.figures --list` names the published figures and
-`python -m attnmath.figures NAME --format svg --out DIR` writes one.
+`python -m attnmath.figures NAME --format svg --out DIR` writes one. What each of them draws
+by default stands in `attnmath.figures.catalogue`.
 """
 
-from attnmath.figures.published import FIGURES, encode, publish, published
-from attnmath.figures.scaling import decay_with_rates, density_curves, estimates_against
+from attnmath.figures.curves import decay_with_rates, density_curves, estimates_against
 
-__all__ = [
-    "FIGURES",
-    "decay_with_rates",
-    "density_curves",
-    "encode",
-    "estimates_against",
-    "publish",
-    "published",
-]
+__all__ = ["decay_with_rates", "density_curves", "estimates_against"]

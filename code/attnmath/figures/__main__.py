@@ -7,7 +7,8 @@ from pathlib import Path
 
 import matplotlib
 
-from attnmath.figures.published import FIGURES, FORMATS, publish
+from attnmath.figures.catalogue import FIGURES
+from attnmath.figures.published import FORMATS, publish
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -15,7 +16,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m attnmath.figures", description="Write the published figures.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="figures to write (default: all)")
     parser.add_argument("--list", action="store_true", help="print the names of the figures and stop")
-    parser.add_argument("--format", action="append", choices=FORMATS, help="png or svg; may be repeated (default: both)")
+    parser.add_argument(
+        "--format", action="append", choices=FORMATS, help="png or svg; may be repeated (default: both)"
+    )
     parser.add_argument("--out", type=Path, default=Path("figures"), help="the folder to write to (default: figures)")
     options = parser.parse_args(arguments)
     if options.list:
@@ -27,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--out: expected a folder, got the file {options.out}")
     matplotlib.use("agg")
     for name in options.names or sorted(FIGURES):
-        for path in publish(name, options.out, tuple(options.format or FORMATS)):
+        for path in publish(name, FIGURES[name], options.out, tuple(options.format or FORMATS)):
             print(path)
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import cycle
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ def axes_or_new(ax: Axes | None) -> Axes:
     return ax
 
 
-def line_styles() -> Iterator[dict[str, str]]:
+def line_styles() -> Iterator[dict[str, Any]]:
     """Endless markers and dashes, so that curves differ by more than their colour."""
     return cycle(
         {"marker": marker, "linestyle": dash}

@@ -1,4 +1,4 @@
-"""The published figures: their names, their panels, and the data they draw by default.
+"""Published figures: panels side by side, drawn with their default data and written reproducibly.
 
 Each panel is a drawing function and a function that computes its default arguments with a
 fixed seed. Drawing knows no mathematics and computing knows no Axes.
@@ -10,14 +10,11 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from attnmath.figures import data, scaling
 
 STYLE = "attnmath.figures.book"
 FORMATS = ("png", "svg")
@@ -48,31 +45,6 @@ class PublishedFigure:
         return figure
 
 
-FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
-    "fig_cosine_density": PublishedFigure((Panel(scaling.density_curves, data.cosine_densities),)),
-    "fig_dot_product_gaussianity": PublishedFigure(
-        (Panel(scaling.density_curves, data.score_densities), Panel(scaling.decay_with_rates, data.score_distances)),
-        size=(9.2, 4.0),
-    ),
-    "fig_dot_product_kurtosis": PublishedFigure((Panel(scaling.estimates_against, data.score_kurtosis),)),
-    "fig_dot_product_variance": PublishedFigure((Panel(scaling.estimates_against, data.score_variance),)),
-    "fig_softmax_saturation": PublishedFigure(
-        (
-            Panel(scaling.estimates_against, data.row_entropy),
-            Panel(scaling.estimates_against, data.row_jacobian_norm),
-        ),
-        size=(9.2, 4.0),
-    ),
-})  # fmt: skip
-
-
-def published(name: str) -> PublishedFigure:
-    """Return the published figure of that name; `KeyError` names the ones there are."""
-    if name not in FIGURES:
-        raise KeyError(f"name: expected one of {', '.join(sorted(FIGURES))}, got {name!r}")
-    return FIGURES[name]
-
-
 def encode(figure: Figure, format: str) -> bytes:
     """Encode a figure so that equal figures give equal bytes: no date, no version, fixed ids."""
     if format not in FORMATS:
@@ -83,12 +55,14 @@ def encode(figure: Figure, format: str) -> bytes:
     return buffer.getvalue()
 
 
-def publish(name: str, folder: str | Path, formats: tuple[str, ...] = FORMATS) -> list[Path]:
+def publish(
+    name: str, published: PublishedFigure, folder: str | Path, formats: tuple[str, ...] = FORMATS
+) -> list[Path]:
     """Draw a published figure and write it to ``folder/name.format``; return the paths.
 
     A file is replaced only once its whole content is encoded, and left alone when equal.
     """
-    figure = published(name).draw()
+    figure = published.draw()
     try:
         contents = {Path(folder) / f"{name}.{format}": encode(figure, format) for format in formats}
     finally:

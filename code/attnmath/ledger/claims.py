@@ -133,7 +133,7 @@ class Card:
         ]
         if claim.amended:
             parts.append(f'<div class="claim-holds"><strong>What holds:</strong> {_markup(claim.amended)}</div>')
-        items = "".join(f"<li><em>{e.kind}</em>: {html.escape(e.text)}</li>" for e in self.evidence)
+        items = "".join(f"<li><em>{e.kind}</em>: {_markup(e.markup or e.text)}</li>" for e in self.evidence)
         return "\n".join([*parts, f'<ul class="claim-evidence">{items}</ul></div>'])
 
 
@@ -156,7 +156,7 @@ class _UniqueKeys(yaml.SafeLoader):
     """A YAML loader that refuses a key given twice, where YAML itself would drop the first."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(k, deep=deep) for k, _ in node.value]  # type: ignore[no-untyped-call]
+        keys = [self.construct_object(k, deep=deep) for k, _ in node.value]
         for key in keys:
             if keys.count(key) > 1:
                 raise LedgerError(f"{key}: this key stands twice, the second time near{node.start_mark}")

@@ -7,6 +7,7 @@ that cannot fail shows nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ from attnmath.ledger import symbols
 #: rejected once in about 16 000 checks, so a book of some hundred checks stays quiet.
 Z = 4.0
 
-_RELATIONS = {
+_RELATIONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "==": lambda a, b, tol: abs(a - b) <= tol,
     "<=": lambda a, b, tol: a <= b + tol,
     ">=": lambda a, b, tol: a >= b - tol,
@@ -37,18 +38,21 @@ class LedgerError(AssertionError):
 class Evidence:
     """One check that held, in a form that a page and a machine can read.
 
-    `outcome` is set by observations only: supported, contradicted or undecided.
+    text : the finding in plain words.  markup : the same with formulas between dollar signs.
+    outcome : set by observations only: supported, contradicted or undecided.
     """
 
     kind: str
     text: str
     details: dict[str, str] = field(default_factory=dict)
     outcome: str | None = None
+    markup: str = ""
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form that is stored in the cell's output."""
         out: dict[str, Any] = {"kind": self.kind, "text": self.text, **self.details}
-        return out | ({"outcome": self.outcome} if self.outcome else {})
+        optional = {"outcome": self.outcome, "markup": self.markup}
+        return out | {key: value for key, value in optional.items() if value}
 
 
 def proof(residual: Any, *, control: Any, of: str = "") -> Evidence:
@@ -74,8 +78,10 @@ def proof(residual: Any, *, control: Any, of: str = "") -> Evidence:
     point = symbols.witness(shown) or {}
     at = ", ".join(f"{k} = {v}" for k, v in sorted(point.items(), key=lambda kv: str(kv[0])))
     count = "the residual is exactly 0" if len(residuals) == 1 else f"all {len(residuals)} residuals are exactly 0"
-    text = f"{of + ': ' if of else ''}{count}; the control {sp.factor(shown)} is not"
-    return Evidence("proof", text, {"residual": "0", "control": str(sp.factor(shown)), "control_at": at})
+    shown = sp.factor(shown)
+    text = f"{of + ': ' if of else ''}{count}; the control {{}} is not".format
+    details = {"residual": "0", "control": str(shown), "control_at": at}
+    return Evidence("proof", text(shown), details, markup=text(f"${sp.latex(shown)}$"))
 
 
 def agreement(
@@ -137,9 +143,7 @@ def counterexample(
     return Evidence("counterexample", text, {"at": at, "observed": shown[0], "claimed": shown[1], "instead": shown[2]})
 
 
-def observation(
-    observed: Estimate, relation: str, reference: float, *, control: Estimate, of: str = ""
-) -> Evidence:
+def observation(observed: Estimate, relation: str, reference: float, *, control: Estimate, of: str = "") -> Evidence:
     """Evidence on an empirical sentence ``observed > reference`` (or ``<``), whichever way it falls.
 
     The outcome is *supported* when the interval of `Z` standard errors lies wholly on the

@@ -1,4 +1,4 @@
-"""Figures of section 5.1.4: why the scores are divided by the square root of d_k."""
+"""Curves: estimates with their error bars, densities, and decays beside their known rates."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from attnmath.estimate import Estimate
 from attnmath.figures.drawing import axes_or_new, line_styles
 
-Curves = Mapping[str, tuple[ArrayLike, ArrayLike]]
-
 
 def estimates_against(
     d_k: Sequence[float],
@@ -21,21 +19,25 @@ def estimates_against(
     predictions: Mapping[str, ArrayLike] | None = None,
     ylabel: str = "",
     yscale: str = "log",
+    dodge: float = 1.0,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw estimates against d_k with bars of two standard errors, over thin predicted lines.
 
     estimates : label to `Estimate`, each with one value for each d_k.
-    predictions : label to values at each d_k.
+    predictions : label to values at each d_k; with them the estimates are points, without, curves.
+        A label that begins with an underscore stays out of the legend.
+    dodge : factor that sets neighbouring curves apart on the d_k axis.
     """
     ax = axes_or_new(ax)
     for label, values in (predictions or {}).items():
-        ax.plot(d_k, np.asarray(values), color="0.35", linewidth=1, label=label or None, zorder=1)
-    for (label, estimate), style in zip(estimates.items(), line_styles(), strict=False):
+        ax.plot(d_k, np.asarray(values), color="0.35", linewidth=1, label=label, zorder=1)
+    for k, ((label, estimate), style) in enumerate(zip(estimates.items(), line_styles(), strict=False)):
         if np.shape(estimate.value) != np.shape(d_k):
             raise ValueError(f"estimates[{label!r}]: expected {len(d_k)} values, got {np.shape(estimate.value)}")
         style = style if predictions is None else style | {"linestyle": "none"}
-        ax.errorbar(d_k, estimate.value, 2 * np.asarray(estimate.standard_error), label=label, capsize=2, **style)
+        x = np.asarray(d_k, dtype=float) * dodge ** (k - (len(estimates) - 1) / 2)
+        ax.errorbar(x, estimate.value, 2 * np.asarray(estimate.standard_error), label=label, capsize=2, **style)
     ax.set(xlabel="$d_k$", ylabel=ylabel, yscale=yscale)
     ax.set_xscale("log", base=2)
     ax.legend()
@@ -44,16 +46,19 @@ def estimates_against(
 
 def density_curves(
     x: ArrayLike, densities: Mapping[str, ArrayLike], *, reference: Mapping[str, ArrayLike] | None = None,
-    xlabel: str = "$x$", yscale: str = "linear", ax: Axes | None = None,
+    xlabel: str = "$x$", legend_at: tuple[float, float] = (1.0, 1.0), ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
-    """Draw densities over a common grid; the reference is a thick grey line beneath them."""
+    """Draw densities over a common grid; the reference is a thick grey line beneath them.
+
+    legend_at : where the legend's upper right corner stands, in fractions of the Axes.
+    """
     ax = axes_or_new(ax)
     for label, values in (reference or {}).items():
         ax.plot(x, np.asarray(values), color="0.75", linewidth=5, label=label, zorder=1)
     for (label, values), style in zip(densities.items(), line_styles(), strict=False):
         ax.plot(x, np.asarray(values), label=label, linestyle=style["linestyle"])
-    ax.set(xlabel=xlabel, ylabel="$p$", yscale=yscale)
-    ax.legend()
+    ax.set(xlabel=xlabel, ylabel="$p$")
+    ax.legend(loc="upper right", bbox_to_anchor=legend_at)
     return ax
 
 
@@ -63,8 +68,8 @@ def decay_with_rates(
 ) -> Axes:  # fmt: skip
     """Draw positive quantities that fall with d_k on logarithmic axes, beside thin lines of known rate."""
     ax = axes_or_new(ax)
-    for label, values in (rates or {}).items():
-        ax.plot(d_k, np.asarray(values), color="0.35", linewidth=1, label=label, zorder=1)
+    for (label, values), style in zip((rates or {}).items(), line_styles(), strict=False):
+        ax.plot(d_k, np.asarray(values), color="0.35", linewidth=1, linestyle=style["linestyle"], label=label, zorder=1)
     for (label, values), style in zip(distances.items(), line_styles(), strict=False):
         ax.plot(d_k, np.asarray(values), label=label, marker=style["marker"], linestyle="none")
     ax.set(xlabel="$d_k$", ylabel=ylabel, yscale="log")
