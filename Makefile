@@ -89,4 +89,4 @@ site: notebooks
 
 tests: book
 	@$(RUN) -m pytest -n $(JOBS) --dist loadscope --junitxml=_build/tests.xml -o junit_family=xunit2 \
-	  --doctest-modules code/attnmath tests
+	  code/attnmath tools tests

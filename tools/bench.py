@@ -184,7 +184,10 @@ def main(arguments: list[str] | None = None) -> int:
     execute.limit_threads()
     unit = measure("calibration", 1, calibrate, 5).median
     print(f"calibration: {unit:.2f} s", flush=True)
-    measurements = [m for name in options.only for m in BENCHES[name](options)]
+    measurements = []
+    for measurement in (m for name in options.only for m in BENCHES[name](options)):
+        print(f"{measurement.what}: {measurement.median:.2f} s", flush=True)
+        measurements.append(measurement)
     if not measurements:
         raise SystemExit("bench: nothing to measure: there is no notebook under chapters/")
     print(report(measurements, unit), machine(), sep="\n")

@@ -1,13 +1,15 @@
-"""Resolve the dependencies anew and rewrite the pins: ``python tools/lock.py``.
+"""Resolve the dependencies anew and rewrite the pins: ``python tools/lock.py [--keep NAME...]``.
 
 For each supported Python that is at hand (this one, and ``python3.11`` to ``python3.13`` on PATH)
 pip resolves what pyproject.toml asks for, installs nothing, and the answer becomes
-``constraints/python-X.Y.txt``. torch's accelerator libraries differ between builds of torch: pins
+``constraints/python-X.Y.txt``. torch keeps its pin unless told otherwise (``--keep`` with no name):
+which build a machine gets depends on it. torch's accelerator libraries differ between builds of torch: pins
 of those that this machine's build does not bring along are kept while torch's own pin stands.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -83,8 +85,11 @@ def keep_accelerators(old: dict[str, str], new: dict[str, str]) -> dict[str, str
     return dict(sorted((kept | new).items()))
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Rewrite the constraints of every Python at hand, and say which were not."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", nargs="*", default=["torch"], metavar="NAME", help="keep these pins (default: torch)")
+    keep = parser.parse_args(arguments).keep
     wanted = requirements((stamps.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for version in PYTHONS:
         path = stamps.ROOT / "constraints" / f"python-{version}.txt"
@@ -93,7 +98,7 @@ def main() -> int:
             print(f"{path.name}: left as it is, there is no python{version} here")
             continue
         old = read_pins(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        new = keep_accelerators(old, resolve(python, wanted))
+        new = keep_accelerators(old, resolve(python, [*wanted, *(f"{n}=={old[n]}" for n in keep if n in old)]))
         stamps.write_atomically(path, "".join(f"{n}=={v}\n" for n, v in new.items()))
         changed = sorted(n for n in old.keys() | new.keys() if old.get(n) != new.get(n))
         print(f"{path.name}: {len(new)} pins, changed: {', '.join(changed) or 'none'}")
