@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import notebook_rules
 import pytest
-import stamps
 import yaml
+
+import notebook_rules
+import stamps
 from fabricated import code, good_notebook, printed, shown
 from notebook_rules import RULES
 from randomness import unseeded

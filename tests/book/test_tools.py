@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import execute
 import once
 import prove
-import pytest
 import stamps
 from fabricated import code
 
