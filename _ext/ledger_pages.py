@@ -7,6 +7,7 @@ to its card, ``{errata}`` shows the amended and refuted ones, and ``{verdict}`pr
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,7 +107,7 @@ class LedgerDirective(SphinxDirective):
     def section(self, prefix: str, name: str, *content: nodes.Node) -> nodes.section:
         """Return a section with a heading for one section of a source."""
         title = section_title(name)
-        identifier = f"{prefix}-{nodes.make_id(name) if not name[:1].isdigit() else name}"
+        identifier = f"{prefix}-{re.sub(r'[^a-z0-9]+', '-', name.lower())}"  # the theme's script allows no dot
         section = nodes.section("", nodes.title(title, title), *content, ids=[identifier])
         section["names"].append(f"{prefix} {name}")
         return section

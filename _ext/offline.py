@@ -76,7 +76,7 @@ def drop_external_assets(
 def drop_thebe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Remove the settings that sphinx-thebe leaves at the end of a notebook's page."""
     for raw in list(doctree.findall(nodes.raw)):
-        if raw.astext().lstrip().startswith(("<script type=\"text/x-thebe-config", "<script>kernelName")):
+        if raw.astext().lstrip().startswith(('<script type="text/x-thebe-config', "<script>kernelName")):
             raw.parent.remove(raw)
 
 

@@ -1,0 +1,159 @@
+"""A browser opens every page: mathematics typeset, no error, no request elsewhere, no sideways scrolling."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import browser_checks as check
+import pytest
+import site_checks
+from conftest import SITE, missing
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+#: Whose colours are checked: the badges and cards of the verdicts, and the running text.
+CHECKED = ".verdict-badge, .claim-verdict, .claim-evidence em, .claim-evidence li, .claim-id, main p, figcaption"
+PAGES = sorted(
+    p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html") if "_static" not in p.parts and p.name != "index.html"
+)
+CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    executable = shutil.which("chromium")
+    if executable is None:
+        missing("no chromium on this machine (Debian: apt-get install chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=check.ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with check.served(site) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def tab(context: BrowserContext) -> Iterator[Page]:
+    page = context.new_page()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def fresh(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 360, "height": 780})
+    yield context.new_page()
+    context.close()
+
+
+def test_site_is_there(browser, address):
+    assert PAGES, "a built site without pages"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(tab, address, name):
+    watch = check.Watch(tab, address)
+    problems = []
+    tab.emulate_media(color_scheme="light")
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.goto(address + name)
+    check.settle(tab)
+    problems += check.bad_math(tab)
+    for scheme in ("light", "dark"):
+        tab.emulate_media(color_scheme=scheme)
+        tab.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme, timeout=5000)
+        for width in (1280, 360):
+            tab.set_viewport_size({"width": width, "height": 800})
+            problems += [f"{scheme}, {width} px: {problem}" for problem in check.too_wide(tab)]
+        problems += [f"{scheme}: {problem}" for problem in check.poor_contrast(tab, CHECKED)]
+        light = check.background(tab)
+        assert light > 0.8 if scheme == "light" else light < 0.05, f"{scheme}: a background of luminance {light}"
+    problems += watch.problems
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_solutions_are_folded(fresh, address, name):
+    fresh.goto(address + name)
+    check.settle(fresh)
+    for solution in fresh.locator("div.solution.dropdown").all():
+        body = solution.locator("section").first
+        assert not body.is_visible()
+        solution.locator(".toggle-button").first.click()
+        body.wait_for(state="visible", timeout=5000)
+    assert not check.too_wide(fresh)
+
+
+def test_search_finds_an_equation_by_its_number(fresh, address, site):
+    found = [
+        (name, number)
+        for name in CHAPTERS
+        for number in site_checks.tagged_equations(site_checks.parse((site / name).read_text(encoding="utf-8")))
+    ]
+    name, number = found[0]
+    fresh.goto(f"{address}search.html?q={number}")
+    link = fresh.locator(f'#search-results a[href*="{name}#equation-{number}"]')
+    link.first.wait_for(timeout=10_000)
+
+
+# --- each check must reject what it is there to reject -------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bad(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, str]]:
+    folder = tmp_path_factory.mktemp("bad")
+    (folder / "wide.html").write_text('<main style="margin:0"><div style="width:2000px">x</div></main>')
+    (folder / "raw.html").write_text(r'<main><p class="math">\(x\)</p><code>\(y\)</code></main>')
+    (folder / "merror.html").write_text(
+        '<main><span class="math"><mjx-container><mjx-merror>no</mjx-merror></span></main>'
+    )
+    (folder / "grey.html").write_text('<main><p style="color:#999;background:#fff">grey</p></main>')
+    (folder / "loud.html").write_text('<main></main><script>console.error("x")</script><img src="none.png">')
+    (folder / "away.html").write_text('<main></main><img src="http://cdn.invalid/x.png">')
+    context = browser.new_context(viewport={"width": 360, "height": 780})
+    with check.served(folder) as address:
+        yield context.new_page(), address
+    context.close()
+
+
+def test_too_wide_rejects(bad):
+    page, address = bad
+    page.goto(address + "wide.html")
+    assert check.too_wide(page)
+
+
+def test_bad_math_rejects(bad):
+    page, address = bad
+    page.goto(address + "raw.html")
+    assert check.bad_math(page) == ["0 formulas typeset of 1", r"not typeset: \(x\)"]
+    page.goto(address + "merror.html")
+    assert check.bad_math(page) == ["MathJax: no"]
+
+
+def test_poor_contrast_rejects(bad):
+    page, address = bad
+    page.goto(address + "grey.html")
+    assert check.poor_contrast(page, "p")
+    assert not check.poor_contrast(page, "p", least=2.0)
+
+
+def test_watch_rejects(bad):
+    page, address = bad
+    watch = check.Watch(page, address)
+    page.goto(address + "loud.html")
+    assert {problem.split(":")[0] for problem in watch.problems} == {"console", "status 404"}
+    watch.problems.clear()
+    page.goto(address + "away.html")
+    assert any(problem.startswith("elsewhere: http://cdn.invalid") for problem in watch.problems)

@@ -1,0 +1,231 @@
+"""The built site keeps its promises; and each check rejects a page that does not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import site_checks as check
+from attnmath.ledger import collate
+from bs4 import BeautifulSoup
+from site_checks import GENERATED, parse
+
+
+@cache
+def read(path: Path) -> BeautifulSoup:
+    return parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def ids(path: Path) -> Counter[str]:
+    return check.ids_of(read(path))
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, BeautifulSoup]:
+    return {p.relative_to(site).as_posix(): read(p) for p in sorted(site.rglob("*.html")) if "_static" not in p.parts}
+
+
+@pytest.fixture(scope="module")
+def written(pages: dict[str, BeautifulSoup]) -> dict[str, BeautifulSoup]:
+    return {name: page for name, page in pages.items() if name not in GENERATED}
+
+
+def none(problems: dict[str, list[str]]) -> None:
+    found = [f"{name}: {problem}" for name, of_page in problems.items() for problem in of_page]
+    assert not found, "\n".join(found)
+
+
+def test_every_chapter_has_a_page(written, site):
+    root = Path(__file__).resolve().parents[2]
+    chapters = [p.relative_to(root).with_suffix(".html").as_posix() for p in root.glob("chapters/**/*.ipynb")]
+    assert set(chapters) <= set(written), "a notebook that _toc.yml does not name"
+    assert {"intro.html", "ledger.html", "errata.html", "references.html"} <= set(written)
+
+
+def test_nothing_is_fetched_from_elsewhere(pages, site):
+    none({name: check.external_fetches(page) for name, page in pages.items()})
+    none({p.name: check.external_in_css(p.read_text(encoding="utf-8")) for p in site.rglob("*.css")})
+
+
+def test_links_and_anchors_resolve(pages, site):
+    none({name: check.broken_links(name, page, site, ids) for name, page in pages.items()})
+
+
+def test_no_id_stands_twice(written):
+    none({name: check.repeated_ids(page) for name, page in written.items()})
+
+
+def test_images_say_what_one_sees(written):
+    none({name: check.poor_alt_texts(page) for name, page in written.items()})
+
+
+def test_figures_have_captions_and_names(written):
+    none({name: check.uncaptioned_figures(page) for name, page in written.items()})
+
+
+def test_equations_have_anchors_and_index_entries(written, site):
+    index = read(site / "genindex.html")
+    none({name: check.unanchored_equations(name, page, index) for name, page in written.items()})
+    numbers = [number for page in written.values() for number in check.tagged_equations(page)]
+    assert numbers, "no page has a numbered equation"
+    assert not [n for n, count in Counter(numbers).items() if count > 1], "a number that stands twice"
+    search = (site / "searchindex.js").read_text(encoding="utf-8")
+    assert not [n for n in numbers if f'"({n.lower()})":' not in search], "a number that the search does not find"
+    table = {a.get_text() for a in read(site / "ledger.html").select("table.equation-index a")}
+    assert {f"({n})" for n in numbers} <= table
+
+
+def test_buttons_lead_to_this_repository(written, config):
+    repository, launch = config["repository"], config["launch_buttons"]
+    none({name: check.wrong_buttons(name, page, repository, launch) for name, page in written.items()})
+
+
+def test_no_link_to_the_defaults_of_jupyter_book(pages):
+    links = [str(a["href"]) for page in pages.values() for a in page.find_all("a", href=True)]
+    hosts = {urlsplit(link).path.lower() for link in links if urlsplit(link).netloc == "github.com"}
+    assert not [path for path in hosts if path.startswith("/executablebooks")]
+
+
+def test_frame_of_every_page(written, config):
+    none({name: check.poor_frame(page, config["title"], config["author"]) for name, page in written.items()})
+
+
+def test_ledger_and_errata_link_to_every_card(site, written):
+    root = Path(__file__).resolve().parents[2]
+    rows = [row for row in collate(root) if f"{row.page}.html" in written]
+    assert rows, "the book has no claim"
+    wrong = [row for row in rows if row.claim.verdict in {"amended", "refuted"}]
+    for page, expected in (("ledger.html", rows), ("errata.html", wrong)):
+        claims = [(row.claim.id, f"{row.page}.html#{row.anchor}") for row in expected]
+        none({page: check.unlinked_claims(read(site / page), claims)})
+
+
+def test_build_suppresses_nothing(config):
+    sphinx = config["sphinx"]["config"]
+    assert sphinx["suppress_warnings"] == []
+    assert not [key for key in sphinx if key.startswith(("nitpick_ignore", "linkcheck_ignore"))]
+    assert config["execute"]["execute_notebooks"] == "off"
+    assert config["only_build_toc_files"] is True
+
+
+# --- each check must reject what it is there to reject -------------------------------------------
+
+OUTSIDE = "https://cdn.example/x"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f'<script src="{OUTSIDE}.js"></script>',
+        '<script src="//cdn.example/x.js"></script>',
+        f'<link rel="stylesheet" href="{OUTSIDE}.css">',
+        f'<link rel="preconnect" href="{OUTSIDE}">',
+        f'<img src="{OUTSIDE}.png">',
+        f'<img src="a.png" srcset="a.png 1x, {OUTSIDE}.png 2x">',
+        f'<picture><source srcset="{OUTSIDE}.png"></picture>',
+        f'<iframe src="{OUTSIDE}"></iframe>',
+        f"<style>@import '{OUTSIDE}.css';</style>",
+        f'<p style="background: url({OUTSIDE}.png)">x</p>',
+        f'<script>const THEBE_JS_URL = "{OUTSIDE}.js"</script>',
+        f'<meta http-equiv="Refresh" content="0; url={OUTSIDE}">',
+    ],
+)
+def test_external_fetches_rejects(html):
+    assert check.external_fetches(parse(html))
+
+
+@pytest.mark.parametrize("html", [f'<a href="{OUTSIDE}">x</a>', '<img src="data:image/png;base64,AA">'])
+def test_external_fetches_accepts(html):
+    assert not check.external_fetches(parse(html))
+
+
+@pytest.mark.parametrize("css", [f"a{{b:url({OUTSIDE})}}", 'a{b:url("//h/x")}', f'@import "{OUTSIDE}";'])
+def test_external_in_css_rejects(css):
+    assert check.external_in_css(css)
+
+
+def test_external_in_css_accepts_data_and_comments():
+    svg = "url(\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E\")"
+    assert not check.external_in_css(f"/* url(https://a.b/c) */ a{{b:{svg}; c:url(../d.png)}}")
+
+
+@pytest.mark.parametrize("href", ["nowhere.html", "there.html#claim-9.9.9", "#gone", "_images/none.png"])
+def test_broken_links_rejects(href, tmp_path):
+    (tmp_path / "there.html").write_text('<p id="claim-5.1.5">x</p>')
+    (tmp_path / "here.html").write_text("")
+    page = parse(f'<a href="{href}">x</a><a href="there.html#claim-5.1.5">good</a><a href="https://a.b">out</a>')
+    assert len(check.broken_links("here.html", page, tmp_path, lambda p: check.ids_of(parse(p.read_text())))) == 1
+
+
+def test_repeated_ids_rejects():
+    assert check.repeated_ids(parse('<p id="a"></p><p id="a"></p><p id="b"></p>')) == ["a"]
+
+
+def in_article(html: str) -> BeautifulSoup:
+    return parse(f'<article class="bd-article">{html}</article>')
+
+
+GOOD_ALT = "A line that rises from zero to six over fifty steps."
+
+
+@pytest.mark.parametrize("alt", ["", "fig-entropy-against-width-of-the-softmax-row", "../_images/a1b2.png", "A plot."])
+def test_poor_alt_texts_rejects(alt):
+    assert check.poor_alt_texts(in_article(f'<img src="a.png" alt="{alt}">'))
+    assert not check.poor_alt_texts(in_article(f'<img src="a.png" alt="{GOOD_ALT}">'))
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<img src='a.png'>",
+        "<figure id='fig-a'><img src='a.png'></figure>",
+        "<figure id='fig-a'><figcaption><span class='caption-text'></span></figcaption></figure>",
+        "<figure id='id7'><figcaption><span class='caption-text'>A walk of fifty steps.</span></figcaption></figure>",
+    ],
+)
+def test_uncaptioned_figures_rejects(html):
+    assert check.uncaptioned_figures(in_article(html))
+
+
+def test_unanchored_equations_rejects():
+    index = parse('<a href="a.html#equation-5.1.5">(5.1.5)</a>')
+    good = in_article(r'<div class="math" id="equation-5.1.5">\[x \tag{5.1.5}\]</div>')
+    assert not check.unanchored_equations("a.html", good, index)
+    assert check.unanchored_equations("a.html", good, parse("")) == [
+        "(5.1.5): no index entry that leads to a.html#equation-5.1.5"
+    ]
+    assert (
+        len(check.unanchored_equations("a.html", in_article(r'<div class="math">\[x \tag{5.1.6}\]</div>'), index)) == 2
+    )
+
+
+def test_wrong_buttons_rejects():
+    repository = {"url": "https://github.com/me/book", "branch": "main"}
+    launch = {"binderhub_url": "https://mybinder.org", "colab_url": "https://colab.research.google.com"}
+
+    def page(owner: str) -> BeautifulSoup:
+        hrefs = [
+            f"https://github.com/{owner}", f"https://github.com/{owner}/issues/new?title=x",
+            f"https://github.com/{owner}/edit/main/c/x.ipynb", f"https://mybinder.org/v2/gh/{owner}/main?urlpath=lab/tree/c/x.ipynb",
+            f"https://colab.research.google.com/github/{owner}/blob/main/c/x.ipynb",
+        ]  # fmt: skip
+        links = "".join(f'<a href="{href}"></a>' for href in hrefs)
+        source = '<a class="btn-download-source-button" href="../_sources/c/x.ipynb"></a>'
+        return parse(f'<div class="article-header-buttons">{links}{source}</div>')
+
+    assert not check.wrong_buttons("c/x.html", page("me/book"), repository, launch)
+    assert len(check.wrong_buttons("c/x.html", page("executablebooks/jupyter-book"), repository, launch)) >= 5
+
+
+def test_poor_frame_rejects():
+    assert len(check.poor_frame(parse("<title>My Jupyter Book</title>"), "Attention, Checked", "The authors")) == 6
+
+
+def test_unlinked_claims_rejects():
+    page = in_article('<a class="claim-id" href="a.html#claim-5.1.5">5.1.5</a>')
+    assert not check.unlinked_claims(page, [("5.1.5", "a.html#claim-5.1.5")])
+    assert check.unlinked_claims(page, [("5.1.6", "a.html#claim-5.1.6")])
