@@ -24,11 +24,11 @@ class Watch:
         self.seconds: dict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Add one cell's report; nbval counts cells from 0, over the code cells."""
+        """Add one cell's report; nbval counts the code cells from 0, this book from 1."""
         notebook, _, cell = report.nodeid.partition("::")
         self.seconds[notebook] += report.duration
         if report.failed or (report.when == "call" and report.skipped):
-            self.failed[notebook].append(cell.replace("Cell ", "code cell "))
+            self.failed[notebook].append(f"code cell {int(cell.removeprefix('Cell ')) + 1}")
 
     def pytest_collectreport(self, report: Any) -> None:
         """Note a notebook that could not even be read."""

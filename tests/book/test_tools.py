@@ -100,7 +100,7 @@ def test_prove_names_the_notebook_whose_outputs_differ(tmp_path: Path) -> None:
     command = [sys.executable, "tools/prove.py", "--jobs", "1", "true.ipynb", "false.ipynb"]
     first = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert first.returncode == 1
-    assert "NOT PROVED false.ipynb: code cell 0" in first.stdout
+    assert "NOT PROVED false.ipynb: code cell 1" in first.stdout
     assert "proved true.ipynb" in first.stdout
     assert "make execute" in first.stdout
     second = subprocess.run([*command[:-1]], cwd=tmp_path, capture_output=True, text=True)
