@@ -180,7 +180,7 @@ def cosine_density(t: Any, d: int) -> Floats:
     """
     if positive_integer(d, "d") < 2:
         raise ValueError(f"d: expected at least 2 (in one dimension the cosine is -1 or 1), got {d}")
-    t = np.asarray(t, dtype=float)
+    t = np.asarray(real_array(t, "t"))
     if np.any(np.abs(t) >= 1):
         raise ValueError("t: expected cosines strictly between -1 and 1")
     return np.asarray((1 - t**2) ** ((d - 3) / 2) / special.beta(0.5, (d - 1) / 2))

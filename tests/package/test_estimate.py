@@ -1,0 +1,58 @@
+"""Estimates: right on average, with errors of the right size, and strict about their input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attnmath.estimate import Estimate, mean, slope, variance
+
+
+def coverage(estimator, truth: float, draws: np.ndarray) -> float:
+    """Share of samples whose interval of 1.96 standard errors holds the truth."""
+    hits = [low <= truth <= high for low, high in (estimator(row).interval() for row in draws)]
+    return float(np.mean(hits))
+
+
+@pytest.mark.parametrize("estimator, truth", [(mean, 0.0), (variance, 1.0)])
+def test_intervals_cover_the_truth(estimator, truth) -> None:
+    draws = np.random.default_rng(11).standard_normal((2000, 400))
+    # A binomial share of 2000 has a standard error of 0.005; the nominal 95 % is approached from below.
+    assert coverage(estimator, truth, draws) == pytest.approx(0.95, abs=0.02)
+    assert coverage(estimator, truth + 0.5, draws) < 0.5
+
+
+def test_variance_is_unbiased_and_vectorised() -> None:
+    x = np.random.default_rng(1).standard_normal((50, 3))
+    np.testing.assert_allclose(variance(x).value, x.var(axis=0, ddof=1))
+    assert variance(x).standard_error.shape == (3,)
+
+
+def test_two_valued_draws_have_a_variance_without_error() -> None:
+    assert variance([-1.0, 1.0] * 500).standard_error == pytest.approx(np.sqrt(2 / (999 * 1000)))
+
+
+def test_slope_and_its_error() -> None:
+    rng = np.random.default_rng(2)
+    x = np.linspace(0, 1, 30)
+    slopes = [slope(x, 3 * x + 0.1 * rng.standard_normal(30)) for _ in range(500)]
+    values = np.asarray([s.value for s in slopes])
+    assert values.mean() == pytest.approx(3, abs=4 * values.std() / np.sqrt(500))
+    assert np.mean([s.standard_error for s in slopes]) == pytest.approx(values.std(), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: mean([1.0]), "samples: expected at least 2 draws"),
+        (lambda: mean([1.0, np.nan]), "samples: expected no NaN"),
+        (lambda: variance([1.0, -np.inf]), "samples: expected finite"),
+        (lambda: slope([1.0, 1.0, 1.0], [1.0, 2.0, 3.0]), "x not constant"),
+        (lambda: slope([1.0, 2.0, 3.0], [1.0, 2.0]), "same length"),
+        (lambda: Estimate(1.0, -1.0), "standard_error: expected"),
+        (lambda: Estimate(np.nan, 1.0), "standard_error: expected"),
+    ],
+)
+def test_bad_input(call, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
