@@ -82,6 +82,7 @@ def drop_thebe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the events; the last one must run after everyone else has added assets."""
+    app.set_html_assets_policy("always")  # a page without formulas may still show a title that has one
     app.connect("config-inited", use_local_mathjax)
     app.connect("doctree-resolved", drop_thebe, priority=990)
     app.connect("html-page-context", drop_external_assets, priority=990)

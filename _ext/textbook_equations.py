@@ -91,9 +91,9 @@ class AnchorEquations(SphinxTransform):
         equations_of(self.env)[self.env.docname] = found
 
 
-def _heading(node: nodes.Node) -> str:
-    """Return the title of the nearest section around a node."""
-    while node is not None and not isinstance(node, nodes.section):
+def _heading(node: nodes.Node | None) -> str:
+    """Return the title of the nearest section around a node (the body of a theorem is one without a title)."""
+    while node is not None and not (isinstance(node, nodes.section) and isinstance(node[0], nodes.title)):
         node = node.parent
     return node[0].astext() if node is not None else ""
 
@@ -146,17 +146,17 @@ def fill_index(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         found = [e for page in equations_of(app.env).values() for e in page]
         found.sort(key=lambda e: natural_key(e.number))
         rows = [_index_row(app, docname, equation) for equation in found]
-        content = table(["Equation", "Chapter", "Section"], rows, "equation-index")
+        content = table(["Equation", "Where"], rows, "equation-index")
         placeholder.replace_self(content if rows else paragraph(nodes.Text("No numbered equation yet.")))
 
 
 def _index_row(app: Sphinx, docname: str, equation: Equation) -> list[list[nodes.Node]]:
     page = app.builder.get_relative_uri(docname, equation.docname)
-    title = app.env.titles[equation.docname].astext()
+    chapter = nodes.reference("", "", refuri=page, internal=True)
+    chapter += [child.deepcopy() for child in app.env.titles[equation.docname].children]
     return [
         [paragraph(link(f"({equation.number})", f"{page}#{equation.anchor}"))],
-        [paragraph(link(title, page))],
-        [paragraph(nodes.Text(equation.heading))],
+        [paragraph(chapter, nodes.Text(f" · {equation.heading}"))],
     ]
 
 

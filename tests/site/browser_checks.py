@@ -19,7 +19,7 @@ ARGUMENTS = [
 
 # Formulas outside code that MathJax has not typeset.
 _RAW_MATH = r"""() => {
-    const found = [], walker = document.createTreeWalker(document.querySelector("main") || document.body, 4);
+    const found = [], walker = document.createTreeWalker(document.body, 4);
     for (let node; (node = walker.nextNode()); ) {
         const hidden = node.parentElement.closest("pre, code, script, style, noscript, template, mjx-container");
         if (!hidden && /\\[(\[]/.test(node.data)) found.push(node.data.trim().slice(0, 60));
@@ -101,8 +101,8 @@ def settle(page: Page) -> None:
 
 def bad_math(page: Page) -> list[str]:
     """Return formulas that were not typeset, or that MathJax could not read."""
-    expected = page.locator("main .math").count()
-    typeset = page.locator("main mjx-container").count()
+    expected = page.locator(".math").count()
+    typeset = page.locator("mjx-container").count()
     problems = [f"{typeset} formulas typeset of {expected}"] if typeset < expected else []
     problems += [f"MathJax: {text}" for text in page.locator("mjx-merror").all_text_contents()]
     return problems + [f"not typeset: {text}" for text in page.evaluate(_RAW_MATH)]

@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 import site_checks as check
-from attnmath.ledger import collate
 from bs4 import BeautifulSoup
 from site_checks import GENERATED, parse
+
+from attnmath.ledger import collate
 
 
 @cache
