@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import bench
 import execute
 import once
 import prove
@@ -160,3 +161,22 @@ def test_environment_refuses_a_folder_that_is_something_else(tmp_path: Path) -> 
     assert result.returncode == 1
     assert "expected a virtual environment or nothing" in result.stderr
     assert (tmp_path / "precious").exists()
+
+
+def test_bench_brings_its_rows_up_to_date_and_keeps_the_others() -> None:
+    old = (
+        f"# Book\n{bench.START}\n{bench.HEAD}\n| a | 1 s | 9 % | 1 |\n| b | 1 s | 9 % | 1 |\n\nOld.\n{bench.END}\nend\n"
+    )
+    new = bench.rewrite(old, ["| b | 1 s | 5 % | 1 |"], "New.")
+    assert "| a | 1 s | 9 % | 1 |\n| b | 1 s | 5 % | 1 |\n\nNew.\n" in new
+    assert new.startswith("# Book\n")
+    assert new.endswith(f"{bench.END}\nend\n")
+    assert bench.rewrite(new, ["| b | 1 s | 5 % | 1 |"], "New.") == new
+
+
+def test_bench_says_what_it_cannot_do(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="expected the markers"):
+        bench.rewrite("# No table\n", [], "")
+    with pytest.raises(SystemExit):
+        bench.main(["--only", "nonsense"])
+    assert "nonsense" in capsys.readouterr().err
