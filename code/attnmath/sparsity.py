@@ -1,0 +1,236 @@
+"""The l1/l2 sparsity S(a) of attention: of a row, and in closed form, accurate everywhere.
+
+S(a) = E|a| / sqrt(E a^2) lies between 1/sqrt(n) (one-hot) and 1 (constant modulus). For
+a row a_j = f(q.k_j) over Gaussian keys, the article reduces it to beta = q.mu and
+gamma = sigma |q|. The printed forms cancel, overflow or return NaN outside a small range
+of beta/gamma; the functions here do not, and `log=True` returns log S where S underflows
+or is too close to 1 to tell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.polynomial import polynomial
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from attnmath.checks import Array, finite, real_array
+
+Floats = NDArray[Any]
+
+# Trapezoidal rule in s = log v for integrals of v^k exp(-(c v)^2/2 - b v) over v > 0, k <= 4. The
+# integrand is analytic for |Im s| < pi/4; at Im s = 0.7 it has grown by less than 100, so a
+# step of 0.1 leaves an error below 100 exp(-2 pi 0.7 / 0.1) < 1e-17. Beyond the first node
+# lies exp(-2 * 20) of it, beyond the last less.
+_STEP = 0.1
+_NODES = np.exp(np.arange(-200, 46) * _STEP)
+
+# Power series of log(tanh(y)/y) in y^2, used up to y = 0.8, about half its radius pi/2. (Bernoulli's
+# numbers are written as zeta values, which scipy has to full accuracy.)
+_K = np.arange(1, 34)
+_TANHC = (-1.0) ** (_K + 1) * (2 - 4.0**_K) * special.zeta(2.0 * _K) / (_K * np.pi ** (2 * _K))
+_SMALL = 0.8
+
+
+def sparsity(a: Array, *, axis: int = -1) -> Array:
+    """S of rows: mean |a| over root mean square a, article equation (1).
+
+    a : any real entries, shape (..., n).  Returns the shape without `axis`. Entries are
+    scaled by the largest modulus first, so squares neither overflow nor underflow. A row of
+    zeros has no S: `ValueError`.
+
+    >>> sparsity(np.asarray([[1.0, 0.0, 0.0, 0.0], [1.0, -1.0, 1.0, -1.0]]))
+    array([0.5, 1. ])
+    """
+    a = finite(real_array(a, "a", at_least=1), "a")
+    xp = array_namespace(a)
+    if not -a.ndim <= axis < a.ndim:
+        raise ValueError(f"axis: expected an axis of a (shape {tuple(a.shape)}), got {axis}")
+    a = xp.abs(a)
+    top = xp.max(a, axis=axis, keepdims=True)
+    if bool(xp.any(top == 0)):
+        raise ValueError("a: expected a non-zero entry in every row, got a row of zeros")
+    a = a / top
+    return xp.mean(a, axis=axis) / xp.sqrt(xp.mean(a * a, axis=axis))
+
+
+def exponential(gamma: ArrayLike, *, log: bool = False) -> Floats:
+    """S for f = exp, article equation (5): exp(-gamma^2 / 2), with gamma = sigma |q| >= 0.
+
+    The square is carried in twice the working precision, since exp turns its rounding,
+    gamma^2/2 times an ulp, into relative error.
+
+    >>> exponential([0.0, 2.0]).round(6)
+    array([1.      , 0.135335])
+    """
+    gamma = _real(gamma, "gamma")
+    if np.any(gamma < 0):
+        raise ValueError(f"gamma: expected sigma |q| >= 0, got {gamma.min():g}")
+    if log:
+        return -gamma * gamma / 2
+    high, low = _square(gamma, np.zeros_like(gamma))
+    return _exp_of_minus(high / 2, low / 2)
+
+
+def relu_squared(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Floats:
+    """S for f = relu^2, article equation (6); it depends on t = beta / gamma alone.
+
+    With M_k(t) = E[max(t + z, 0)^k] for standard normal z, S = M_2 / sqrt(M_4). For t >= 0
+    the moments are sums of positive terms. For t = -x < 0 they are
+    exp(-x^2/2) / sqrt(2 pi) times integrals of u^k exp(-u^2/2 - x u), again positive: a
+    quadrature with fixed nodes has nothing to cancel, and the exponential stands apart.
+
+    >>> relu_squared([-40.0, 0.0, 40.0], 1.0).round(6)
+    array([0.      , 0.408248, 0.998754])
+    """
+    t, rest = _ratio(beta, gamma)
+    x = np.abs(t)
+    scaled = _tail_moments(x)  # I_2, I_4 at |t|
+    if log:
+        return np.where(t >= 0, _log_relu_positive(x, scaled), _log_relu_negative(x, scaled))
+    with np.errstate(over="ignore", under="ignore"):
+        high, low = _square(t, rest)
+        decay = _exp_of_minus(high / 4, low / 4) / (2 * np.pi) ** 0.25
+        negative = decay * scaled[0] / np.sqrt(scaled[1])
+        m2, m4 = _moments(x, scaled)
+        return np.where(t >= 0, (m2 / np.sqrt(m4)), negative)
+
+
+def identity(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Floats:
+    """S for f = identity, article equation (7); even in t = beta / gamma, at least sqrt(2/pi).
+
+    With m = E[max(z - |t|, 0)], E|t + z| = |t| + 2 m: a sum of positive terms.
+
+    >>> identity([0.0, -2.0, 2.0], 1.0).round(6)
+    array([0.797885, 0.902022, 0.902022])
+    """
+    t, _ = _ratio(beta, gamma)
+    x = np.abs(t)
+    m = np.exp(-x * x / 2) / np.sqrt(2 * np.pi) * _integral(x, 1)
+    if log:
+        # 1 - S^2 = (1 - 4 m (x + m)) / (1 + x^2), and the numerator stays above 0.36.
+        return np.log1p(-(1 - 4 * m * (x + m)) / (1 + x * x)) / 2
+    return (x + 2 * m) / np.hypot(1, x)
+
+
+def linear(q: ArrayLike, mean: ArrayLike, covariance: ArrayLike) -> float:
+    """S of non-negative linear attention a_j = q.k_j, article equation (8).
+
+    q : g(query), shape (d,), no negative entries.  mean, covariance : of h(key), shapes (d,)
+    and (d, d).  Returns 1 / sqrt(1 + q' C q / (q' mean)^2).
+
+    >>> linear([1.0, 0.0], [1.0, 1.0], [[3.0, 0.0], [0.0, 1.0]])
+    0.5
+    """
+    q, mean = _real(q, "q", ndim=1), _real(mean, "mean", ndim=1)
+    covariance = _real(covariance, "covariance", ndim=2)
+    if mean.shape != q.shape or covariance.shape != (q.size, q.size):
+        raise ValueError(
+            f"q, mean, covariance: expected shapes (d,), (d,), (d, d), got {q.shape}, {mean.shape}, {covariance.shape}"
+        )
+    if np.any(q < 0) or np.any(mean < 0):
+        raise ValueError("q, mean: expected non-negative entries (the range of g and h)")
+    if not np.allclose(covariance, covariance.T):
+        raise ValueError("covariance: expected a symmetric matrix")
+    signal, spread = float(q @ mean), float(q @ covariance @ q)
+    if signal == 0:
+        raise ValueError("q, mean: expected q.mean > 0, got 0: almost every attention weight is zero")
+    if spread < 0:
+        raise ValueError(f"covariance: expected positive semi-definite, got q' C q = {spread:g}")
+    return float(1 / np.hypot(1, np.sqrt(spread) / signal))
+
+
+def decay(lam: ArrayLike, n: ArrayLike, *, log: bool = False) -> Floats:
+    """S of the geometric row (lam^(n-1), ..., lam, 1), article equation (11).
+
+    lam : in (0, 1].  n : integers of at least 1.  With w = -log lam the printed form is
+    S^2 = tanh(n w / 2) / (n tanh(w / 2)), which neither divides 0 by 0 at lam = 1 nor cancels near it.
+
+    >>> decay([0.5, 1.0], 2).round(6)
+    array([0.948683, 1.      ])
+    """
+    lam, n = np.broadcast_arrays(_real(lam, "lam"), _real(n, "n"))
+    if np.any(lam <= 0) or np.any(lam > 1):
+        raise ValueError(f"lam: expected 0 < lam <= 1, got values from {lam.min():g} to {lam.max():g}")
+    if np.any(n < 1) or np.any(n != np.floor(n)):
+        raise ValueError("n: expected integers of at least 1")
+    half = -np.log(lam) / 2
+    log_s = (_log_tanhc(n * half) - _log_tanhc(half)) / 2
+    return log_s if log else np.exp(log_s)
+
+
+def _real(value: ArrayLike, name: str, ndim: int | None = None) -> Floats:
+    return np.asarray(finite(real_array(value, name, ndim=ndim), name), dtype=float)
+
+
+def _ratio(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats]:
+    """beta / gamma in twice the working precision: the quotient, and what rounding took from it."""
+    beta, gamma = np.broadcast_arrays(_real(beta, "beta"), _real(gamma, "gamma"))
+    if np.any(gamma <= 0):
+        raise ValueError(f"gamma: expected sigma |q| > 0, got {gamma.min():g}")
+    t = beta / gamma
+    high, low = _product(t, gamma)
+    return t, ((beta - high) - low) / gamma
+
+
+def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Dekker's product: a b as a rounded value and its exact error (entries below 1e150)."""
+    p = a * b
+    a1 = 134217729.0 * a
+    b1 = 134217729.0 * b
+    a_high, b_high = a1 - (a1 - a), b1 - (b1 - b)
+    a_low, b_low = a - a_high, b - b_high
+    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _square(t: Floats, rest: Floats) -> tuple[Floats, Floats]:
+    high, low = _product(t, t)
+    return high, low + 2 * t * rest
+
+
+def _exp_of_minus(high: Floats, low: Floats) -> Floats:
+    """exp(-(high + low)) for a low part below an ulp of the high one."""
+    with np.errstate(under="ignore"):
+        e: Floats = np.exp(-high)
+        return e - e * low
+
+
+def _integral(x: Floats, k: int) -> Floats:
+    """Integral of u^k exp(-u^2/2 - x u) over u > 0, for x >= 0."""
+    c = 2 / (x + np.sqrt(x * x + 8))  # the width of the integrand, so that the nodes fit every x
+    b = (x * c)[..., None]
+    with np.errstate(under="ignore"):
+        values = np.exp(-((c[..., None] * _NODES) ** 2) / 2 - b * _NODES)
+    return c ** (k + 1) * (values @ (_STEP * _NODES ** (k + 1)))
+
+
+def _tail_moments(x: Floats) -> tuple[Floats, Floats]:
+    return _integral(x, 2), _integral(x, 4)
+
+
+def _moments(x: Floats, scaled: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """M_2 and M_4 at t = x >= 0: the full Gaussian moments less the tails at -x."""
+    peak = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    return x * x + 1 - peak * scaled[0], x**4 + 6 * x * x + 3 - peak * scaled[1]
+
+
+def _log_relu_positive(x: Floats, scaled: tuple[Floats, Floats]) -> Floats:
+    peak = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    m2, m4 = peak * scaled[0], peak * scaled[1]
+    # M_4 - M_2^2 with the powers of x that cancel taken out: at least 5/4.
+    variance = 4 * x * x + 2 - m4 + 2 * (x * x + 1) * m2 - m2 * m2
+    return np.log1p(-variance / (x**4 + 6 * x * x + 3 - m4)) / 2
+
+
+def _log_relu_negative(x: Floats, scaled: tuple[Floats, Floats]) -> Floats:
+    return -x * x / 4 - np.log(2 * np.pi) / 4 + np.log(scaled[0]) - np.log(scaled[1]) / 2
+
+
+def _log_tanhc(y: Floats) -> Floats:
+    """log(tanh(y) / y) for y >= 0, by its power series where y is small."""
+    square, large = np.minimum(y, _SMALL) ** 2, np.maximum(y, _SMALL)
+    series = square * polynomial.polyval(square, _TANHC)
+    return np.where(y < _SMALL, series, np.log(np.tanh(large) / large))
