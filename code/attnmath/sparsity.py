@@ -71,7 +71,7 @@ def exponential(gamma: ArrayLike, *, log: bool = False) -> Floats:
         raise ValueError(f"gamma: expected sigma |q| >= 0, got {gamma.min():g}")
     if log:
         return -gamma * gamma / 2
-    high, low = _square(gamma, np.zeros_like(gamma))
+    high, low = _square(np.minimum(gamma, 1e9), np.zeros_like(gamma))  # far past underflow, short of overflow
     return _exp_of_minus(high / 2, low / 2)
 
 
@@ -171,7 +171,10 @@ def _ratio(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats]:
     beta, gamma = np.broadcast_arrays(_real(beta, "beta"), _real(gamma, "gamma"))
     if np.any(gamma <= 0):
         raise ValueError(f"gamma: expected sigma |q| > 0, got {gamma.min():g}")
-    t = beta / gamma
+    with np.errstate(over="ignore"):
+        t = beta / gamma
+    if np.any(np.abs(t) > 1e75):
+        raise ValueError(f"beta, gamma: expected |beta / gamma| of at most 1e75, got {np.abs(t).max():g}")
     high, low = _product(t, gamma)
     return t, ((beta - high) - low) / gamma
 
