@@ -173,8 +173,8 @@ def _ratio(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats]:
         raise ValueError(f"gamma: expected sigma |q| > 0, got {gamma.min():g}")
     with np.errstate(over="ignore"):
         t = beta / gamma
-    if np.any(np.abs(t) > 1e75):
-        raise ValueError(f"beta, gamma: expected |beta / gamma| of at most 1e75, got {np.abs(t).max():g}")
+    if np.any(np.abs(t) > 1e60):
+        raise ValueError(f"beta, gamma: expected |beta / gamma| of at most 1e60, got {np.abs(t).max():g}")
     high, low = _product(t, gamma)
     return t, ((beta - high) - low) / gamma
 
