@@ -117,13 +117,14 @@ def agreement(
 
 
 def counterexample(
-    observed: Any, relation: str, claimed: Any, *, instead: Any, at: str, tolerance: Any = 0
+    observed: Any, relation: str, claimed: Any, *, instead: Any, at: str, tolerance: Any = 0, of: str = ""
 ) -> Evidence:
     """Evidence that one instance breaks the printed relation, and obeys the corrected one.
 
     The negative control is `instead`: the value that the correct statement gives for the
     same instance must pass the very comparison that the claimed one fails. `relation` is one
-    of ``== <= >= < >``; `at` names the instance; floating-point values need a `tolerance`.
+    of ``== <= >= < >``; `at` names the instance and `of` the quantity; floating-point values need a
+    `tolerance`.
     """
     if relation not in _RELATIONS:
         raise ValueError(f"relation: expected one of {' '.join(_RELATIONS)}, got {relation!r}")
@@ -138,8 +139,11 @@ def counterexample(
     if not bool(holds(left, right, tol if relation in {"==", "<=", ">="} else -tol)):
         raise LedgerError(f"the corrected statement fails as well: {left} {relation} {right} at {at}")
     shown = [_show(x) for x in (observed, claimed, instead)]
-    sign = {"==": "=", "<=": "≤", ">=": "≥"}.get(relation, relation)
-    text = f"at {at}: {shown[0]} {sign} {shown[1]} is false; {shown[0]} {sign} {shown[2]} is true"
+    sign = {"==": "", "<=": "≤ ", ">=": "≥ "}.get(relation, f"{relation} ")
+    text = (
+        f"at {at}: {of + ' is ' if of else ''}{shown[0]}, not {sign}{shown[1]} as printed; "
+        f"what holds gives {sign}{shown[2]}"
+    )
     return Evidence("counterexample", text, {"at": at, "observed": shown[0], "claimed": shown[1], "instead": shown[2]})
 
 
