@@ -1,0 +1,101 @@
+"""The attention heads that the book measures: queries and keys of a real trained encoder.
+
+`load_heads()` gives the 72 heads of all-MiniLM-L6-v2 on one passage; `data/README.md` tells
+where they come from. `read_heads` reads a file that ``python -m attnmath.extract`` has made
+from another model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnmath.attention import attention_weights, scores
+
+#: The samples that ship with the package, and the SHA-256 of each file.
+SAMPLES = {
+    "passage": "cd128935fc95547263c29da338c8aeaeccda13c2b20bef3bb82ddc053c65cad3",
+    "sentence": "a3f9d8b3a8d34a608e3f2fc3ca70ccfdadb64ed710716b8b3724a7f4a684018c",
+}
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Queries and keys of every head of an encoder on one text.
+
+    Q, K : float64, shape (layers, heads, n, d_k).  tokens : the n tokens.
+    """
+
+    Q: NDArray[Any]
+    K: NDArray[Any]
+    tokens: tuple[str, ...]
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return int(self.Q.shape[0])
+
+    @property
+    def heads(self) -> int:
+        """Number of heads in a layer."""
+        return int(self.Q.shape[1])
+
+    @property
+    def n(self) -> int:
+        """Number of tokens."""
+        return int(self.Q.shape[2])
+
+    @property
+    def d_k(self) -> int:
+        """Width of a head."""
+        return int(self.Q.shape[3])
+
+    def scores(self) -> NDArray[Any]:
+        """Scaled scores of every head, shape (layers, heads, n, n)."""
+        return scores(self.Q, self.K)
+
+    def weights(self) -> NDArray[Any]:
+        """Attention weights of every head, shape (layers, heads, n, n), equation (5.5.1)."""
+        return attention_weights(self.Q, self.K)
+
+
+def load_heads(sample: str = "passage") -> Heads:
+    """Load a sample that ships with the package, after checking its hash.
+
+    sample : "passage" (several hundred tokens) or "sentence" (one short sentence).
+
+    >>> heads = load_heads("sentence")
+    >>> heads.layers, heads.heads, heads.d_k
+    (6, 12, 32)
+    >>> heads.tokens[:4]
+    ('[CLS]', 'the', 'rabbit', 'actually')
+    """
+    if sample not in SAMPLES:
+        raise ValueError(f"sample: expected one of {', '.join(SAMPLES)}, got {sample!r}")
+    with resources.as_file(resources.files("attnmath") / "data" / f"{sample}.npz") as path:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        if found != SAMPLES[sample]:
+            raise ValueError(f"sample: expected {path.name} with SHA-256 {SAMPLES[sample]}, got {found}")
+        return read_heads(path)
+
+
+def read_heads(path: str | Path) -> Heads:
+    """Read heads from a file of ``python -m attnmath.extract``; no pickle is loaded."""
+    with np.load(path, allow_pickle=False) as arrays:
+        if missing := {"Q", "K", "tokens"} - set(arrays.files):
+            raise ValueError(
+                f"path: expected the arrays Q, K and tokens in {path}, missing {', '.join(sorted(missing))}"
+            )
+        Q, K = (arrays[name].astype(np.float64) for name in "QK")
+        tokens = tuple(str(token) for token in arrays["tokens"])
+    if Q.ndim != 4 or Q.shape != K.shape or Q.shape[2] != len(tokens):
+        raise ValueError(
+            f"path: expected Q and K of shape (layers, heads, {len(tokens)}, d_k), got {Q.shape}, {K.shape}"
+        )
+    return Heads(Q, K, tokens)

@@ -1,0 +1,203 @@
+"""The real heads: loaded intact, re-made from the weights, and the forward pass checked against torch."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backends import torch_or_skip
+
+from attnmath import extract
+from attnmath.attention import attention_weights
+from attnmath.encoder import load_encoder, tokenize, weights_hash
+from attnmath.heads import SAMPLES, load_heads, read_heads
+
+DATA = Path(extract.__file__).parent / "data"
+MODEL = os.environ.get("ATTNMATH_MODEL")
+LAYERS, HEADS, WIDTH, INNER, WORDS = 2, 3, 12, 20, ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "white", "rabbit", "##s", "ran"]
+
+
+def toy_parameters(prefix: str) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(8)
+    linear = {"attention.self.query": (WIDTH, WIDTH), "attention.self.key": (WIDTH, WIDTH),
+              "attention.self.value": (WIDTH, WIDTH), "attention.output.dense": (WIDTH, WIDTH),
+              "intermediate.dense": (INNER, WIDTH), "output.dense": (WIDTH, INNER)}  # fmt: skip
+    shapes: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (len(WORDS), WIDTH),
+        "embeddings.position_embeddings.weight": (16, WIDTH),
+        "embeddings.token_type_embeddings.weight": (2, WIDTH),
+    }
+    norms = ["embeddings", *(f"encoder.layer.{n}.{p}" for n in range(LAYERS) for p in ("attention.output", "output"))]
+    shapes |= {f"{name}.LayerNorm.{part}": (WIDTH,) for name in norms for part in ("weight", "bias")}
+    for n in range(LAYERS):
+        for part, shape in linear.items():
+            shapes |= {f"encoder.layer.{n}.{part}.weight": shape, f"encoder.layer.{n}.{part}.bias": shape[:1]}
+    return {prefix + name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    return make_toy(tmp_path / "model")
+
+
+def make_toy(directory: Path, prefix: str = "", drop: str = "", **config: object) -> Path:
+    """Write a tiny random model in Hugging Face's layout."""
+    save_file = pytest.importorskip("safetensors.numpy").save_file
+    tokenizers = pytest.importorskip("tokenizers")
+    directory.mkdir()
+    sizes = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": WIDTH}
+    (directory / "config.json").write_text(json.dumps(sizes | {"intermediate_size": INNER} | config))
+    save_file({k: v for k, v in toy_parameters(prefix).items() if k != drop}, directory / "model.safetensors")
+    tokenizer = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece({w: i for i, w in enumerate(WORDS)}, unk_token="[UNK]")
+    )
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer()
+    tokenizer.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+    tokenizer.save(str(directory / "tokenizer.json"))
+    return directory
+
+
+def torch_queries_and_keys(directory: Path, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same forward pass, written with torch's own layers."""
+    torch = torch_or_skip()
+    from safetensors.torch import load_file
+
+    F = torch.nn.functional
+    config = json.loads((directory / "config.json").read_text())
+    p = {k.removeprefix("bert."): v.double() for k, v in load_file(directory / "model.safetensors").items()}
+    width, heads, eps = config["hidden_size"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12)
+    ids = torch.asarray(ids)
+
+    def norm(name, x):
+        return F.layer_norm(x, (width,), p[f"{name}.weight"], p[f"{name}.bias"], eps)
+
+    def linear(name, x):
+        return F.linear(x, p[f"{name}.weight"], p[f"{name}.bias"])
+
+    x = p["embeddings.word_embeddings.weight"][ids] + p["embeddings.token_type_embeddings.weight"][0]
+    x = norm("embeddings.LayerNorm", x + p["embeddings.position_embeddings.weight"][: len(ids)])
+    Qs, Ks = [], []
+    for n in range(config["num_hidden_layers"]):
+        name = f"encoder.layer.{n}"
+        Q, K, V = (
+            linear(f"{name}.attention.self.{s}", x).unflatten(-1, (heads, -1)).transpose(0, 1)
+            for s in ("query", "key", "value")
+        )
+        joined = F.scaled_dot_product_attention(Q[None], K[None], V[None])[0].transpose(0, 1).flatten(1)
+        x = norm(f"{name}.attention.output.LayerNorm", x + linear(f"{name}.attention.output.dense", joined))
+        inner = F.gelu(linear(f"{name}.intermediate.dense", x))
+        x = norm(f"{name}.output.LayerNorm", x + linear(f"{name}.output.dense", inner))
+        Qs.append(Q.numpy())
+        Ks.append(K.numpy())
+    return np.stack(Qs), np.stack(Ks)
+
+
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_the_forward_pass_agrees_with_torch(tmp_path: Path, prefix: str) -> None:
+    directory = make_toy(tmp_path / "model", prefix)
+    tokens, ids = tokenize(directory, "White rabbits ran", longest=16)
+    assert tokens == ["[CLS]", "white", "rabbit", "##s", "ran", "[SEP]"]
+    found = load_encoder(directory).queries_and_keys(ids)
+    for ours, theirs in zip(found, torch_queries_and_keys(directory, ids), strict=True):
+        assert ours.shape == (LAYERS, HEADS, 6, WIDTH // HEADS)
+        # Entries of order ten after two layers of sums over at most 20 terms.
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_samples_load(sample: str) -> None:
+    heads = load_heads(sample)
+    assert (heads.layers, heads.heads, heads.d_k, len(heads.tokens)) == (6, 12, 32, heads.n)
+    assert heads.tokens[0] == "[CLS]" and heads.tokens[-1] == "[SEP]"
+    np.testing.assert_allclose(heads.weights().sum(axis=-1), 1, atol=1e-12)
+
+
+def test_the_passage_has_several_hundred_tokens_and_the_data_is_small() -> None:
+    assert load_heads().n >= 256
+    assert sum(path.stat().st_size for path in DATA.glob("*.npz")) < 5_000_000
+
+
+def test_trained_heads_are_not_random() -> None:
+    """A head that a model has learned looks one token back; chance would give 1/n to every key."""
+    P = load_heads().weights()
+    previous = np.einsum("lhii->lh", P[:, :, 1:, :-1]) / (P.shape[-1] - 1)
+    assert previous.max() > 0.5 > 20 / P.shape[-1]
+
+
+def test_the_command_makes_equal_bytes_and_checks_the_weights(toy: Path, tmp_path: Path, capsys) -> None:
+    text = tmp_path / "mine.txt"
+    text.write_text("White rabbits ran")
+    for folder in ("a", "b"):
+        assert extract.main([str(toy), "--text", str(text), "--any-weights", "--out", str(tmp_path / folder)]) == 0
+    first, second = ((tmp_path / folder / "mine.npz").read_bytes() for folder in "ab")
+    assert first == second and "half precision changes" in capsys.readouterr().out
+    heads = read_heads(tmp_path / "a/mine.npz")
+    assert heads.weights().shape == (LAYERS, HEADS, 6, 6)
+    with pytest.raises(SystemExit):
+        extract.main([str(toy), "--out", str(tmp_path / "c")])
+    assert f"expected weights with SHA-256 {extract.WEIGHTS}" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.skipif(not MODEL, reason="set ATTNMATH_MODEL to a directory of all-MiniLM-L6-v2 to re-make the data")
+def test_the_samples_are_re_made_from_the_weights(tmp_path: Path) -> None:
+    directory = Path(str(MODEL))
+    assert weights_hash(directory) == extract.WEIGHTS
+    assert extract.main([str(directory), "--out", str(tmp_path)]) == 0
+    for sample in SAMPLES:
+        ours, shipped = read_heads(tmp_path / f"{sample}.npz"), load_heads(sample)
+        assert ours.tokens == shipped.tokens
+        # Another machine may round a number that lies halfway between two halves the other way.
+        np.testing.assert_allclose(ours.Q, shipped.Q, rtol=2**-10, atol=2**-24)
+        np.testing.assert_allclose(ours.K, shipped.K, rtol=2**-10, atol=2**-24)
+    _, ids = tokenize(directory, (DATA / "sentence.txt").read_text(), longest=512)
+    Q, K = torch_queries_and_keys(directory, ids)
+    ours, _ = load_encoder(directory).queries_and_keys(ids)
+    np.testing.assert_allclose(ours, Q, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(attention_weights(Q, K), load_heads("sentence").weights(), rtol=0, atol=1e-3)
+
+
+def test_bad_models_and_texts_are_named(toy: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"directory: expected config.json, .* missing"):
+        load_encoder(tmp_path)
+    with pytest.raises(ValueError, match=r"text: expected from 1 word to 4 tokens, got 6"):
+        tokenize(toy, "White rabbits ran", longest=4)
+    with pytest.raises(ValueError, match="text: expected"):
+        tokenize(toy, " ", longest=4)
+    encoder = load_encoder(toy)
+    for ids, words in (([99], "expected values from 0 to 7"), ([], "expected 1 to 16"), ([[1]], "expected 1 to 16")):
+        with pytest.raises(ValueError, match=f"ids: {words}"):
+            encoder.queries_and_keys(np.asarray(ids, dtype=int))
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"drop": "encoder.layer.1.output.dense.bias"}, "encoder.layer.1.output.dense.bias"),
+        ({"hidden_size": 13}, "multiple of num_attention_heads"),
+        ({"hidden_size": 24}, "embeddings.word_embeddings.weight"),
+        ({"num_hidden_layers": None}, "expected positive sizes"),
+        ({"hidden_act": "relu"}, "gelu"),
+    ],
+)
+def test_bad_configurations_are_named(tmp_path: Path, options, words) -> None:
+    with pytest.raises(ValueError, match=f"directory: .*{words}"):
+        load_encoder(make_toy(tmp_path / "model", **options))
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path: Path, monkeypatch) -> None:
+    with pytest.raises(ValueError, match="sample: expected one of passage, sentence, got 'poem'"):
+        load_heads("poem")
+    monkeypatch.setitem(SAMPLES, "sentence", "0" * 64)
+    with pytest.raises(ValueError, match="SHA-256"):
+        load_heads("sentence")
+    np.savez(tmp_path / "bad.npz", Q=np.ones(3))
+    with pytest.raises(ValueError, match="path: expected the arrays"):
+        read_heads(tmp_path / "bad.npz")
+    np.savez(tmp_path / "pickle.npz", Q=np.asarray([{}]), K=np.ones(1), tokens=np.ones(1))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        read_heads(tmp_path / "pickle.npz")
