@@ -1,0 +1,184 @@
+"""Closed-form gradients of scaled dot-product attention, equation by equation (section 5.1.8).
+
+A scalar loss L enters through G = dL/dO, its gradient at the output O = P V. Every function
+returns dL/dY in the shape of Y, so all transposes stand where they belong:
+
+    dL/dV = P^T G                    dL/dP = G V^T
+    dL/dS = P * (dL/dP - rowsum(P * dL/dP))
+    dL/dQ = scale * (dL/dS) K        dL/dK = scale * (dL/dS)^T Q
+    dL/dW_Q = X^T (dL/dQ)            and so for W_K and W_V
+
+Here S = scale * Q K^T are the scaled scores. numpy arrays and torch tensors are answered in kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from array_api_compat import array_namespace
+
+from attnmath.attention import attention, attention_weights
+from attnmath.checks import Array, describe, finite, real_array, same_dtype
+
+
+@dataclass(frozen=True)
+class StageGradients:
+    """The gradients dL/dQ, dL/dK, dL/dV, dL/dS and dL/dP, each named and shaped as its variable.
+
+    S are the scaled scores, and P their softmax.
+    """
+
+    Q: Array
+    K: Array
+    V: Array
+    S: Array
+    P: Array
+
+
+@dataclass(frozen=True)
+class Gradients(StageGradients):
+    """The gradients of every stage, and dL/dX, dL/dW_Q, dL/dW_K, dL/dW_V."""
+
+    X: Array
+    W_Q: Array
+    W_K: Array
+    W_V: Array
+
+
+def softmax_pullback(P: Array, dP: Array) -> Array:
+    """Carry a gradient back through a row-wise softmax: P * (dP - rowsum(P * dP)).
+
+    P : the softmax's output, probabilities along the last axis, shape (..., m).
+    dP : dL/dP, the same shape.  Returns dL/dS, the Jacobian (5.1.8) of each row times its dP.
+
+    The rows of the result sum to 0, and a dP that is constant along a row gives 0.
+
+    >>> import numpy as np
+    >>> softmax_pullback(np.asarray([0.25, 0.75]), np.asarray([0.0, 4.0]))
+    array([-0.75,  0.75])
+    """
+    P, dP = (finite(real_array(a, name, at_least=1), name) for a, name in ((P, "P"), (dP, "dP")))
+    same_dtype(P=P, dP=dP)
+    if tuple(P.shape) != tuple(dP.shape):
+        raise ValueError(f"dP: expected the shape of P, got P {describe(P)} and dP {describe(dP)}")
+    xp = array_namespace(P, dP)
+    # The rounding of n terms; the factor 4 covers the quotients of the softmax itself.
+    slack = 4 * (P.shape[-1] + 1) * float(xp.finfo(P.dtype).eps)
+    if bool(xp.any(P < 0)) or float(xp.max(xp.abs(xp.sum(P, axis=-1) - 1))) > slack:
+        raise ValueError("P: expected probabilities that sum to 1 along the last axis")
+    return P * (dP - xp.sum(P * dP, axis=-1, keepdims=True))
+
+
+def stage_gradients(
+    Q: Array, K: Array, V: Array, G: Array, *, mask: Array | None = None, scale: float | None = None
+) -> StageGradients:
+    """Gradients of L with respect to the stages of attention, given G = dL/dO.
+
+    Q : (..., n, d_k).  K : (..., m, d_k).  V : (..., m, d_v).  G : the shape of the output.
+    mask, scale : as in `attnmath.attention.attention`; masked scores get gradient 0.
+
+    >>> import numpy as np
+    >>> g = stage_gradients(np.zeros((1, 1)), np.asarray([[0.0], [2.0]]), np.asarray([[0.0], [4.0]]), np.ones((1, 1)))
+    >>> g.Q  # the covariance of (0, 4) and (0, 2) under equal weights
+    array([[2.]])
+    """
+    O = attention(Q, K, V, mask=mask, scale=scale)  # noqa: E741 (the textbook's name), and it checks all arguments
+    G = finite(real_array(G, "G"), "G")
+    Q, K, V = (real_array(a, name) for a, name in ((Q, "Q"), (K, "K"), (V, "V")))
+    same_dtype(Q=Q, K=K, V=V, G=G)
+    if tuple(G.shape) != tuple(O.shape):
+        raise ValueError(f"G: expected the shape {tuple(O.shape)} of the output, got {describe(G)}")
+    xp = array_namespace(Q, K, V, G)
+    factor = Q.shape[-1] ** -0.5 if scale is None else float(scale)
+    P = attention_weights(Q, K, mask=mask, scale=scale)
+    # Batches may broadcast: P then lacks axes that only V has.
+    dP = _summed_to(xp.matmul(G, xp.matrix_transpose(V)), P.shape)
+    dS = softmax_pullback(P, dP)
+    return StageGradients(
+        Q=_summed_to(factor * xp.matmul(dS, K), Q.shape),
+        K=_summed_to(factor * xp.matmul(xp.matrix_transpose(dS), Q), K.shape),
+        V=_summed_to(xp.matmul(xp.matrix_transpose(P), G), V.shape),
+        S=dS,
+        P=dP,
+    )
+
+
+def attention_gradients(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, G: Array, *, mask: Array | None = None, scale: float | None = None
+) -> Gradients:
+    """Gradients of L at O = attention(X W_Q, X W_K, X W_V), equation (5.1.2), given G = dL/dO.
+
+    X : (..., n, d_model).  W_Q, W_K : (..., d_model, d_k).  W_V : (..., d_model, d_v).
+    G : (..., n, d_v), the shape of the output.  mask, scale : as in `attention`.
+
+    Batch axes broadcast (heads, say: X of shape (b, 1, n, d_model) and weights of shape
+    (h, d_model, d_k)), and each gradient is summed back to the shape of its variable.
+
+    >>> import numpy as np
+    >>> X, W = np.asarray([[0.0], [1.0]]), np.ones((1, 1))
+    >>> g = attention_gradients(X, np.log(3.0) * W, W, W, np.asarray([[0.0], [1.0]]))
+    >>> g.W_Q  # the weights of the second row are 1/4 and 3/4
+    array([[0.1875]])
+    """
+    named = {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V}
+    X, W_Q, W_K, W_V = (finite(real_array(a, name, at_least=2), name) for name, a in named.items())
+    same_dtype(X=X, W_Q=W_Q, W_K=W_K, W_V=W_V)
+    for name, W in (("W_Q", W_Q), ("W_K", W_K), ("W_V", W_V)):
+        if W.shape[-2] != X.shape[-1]:
+            raise ValueError(f"{name}: expected {X.shape[-1]} rows, the columns of X, got {describe(W)}")
+    if W_Q.shape[-1] != W_K.shape[-1]:
+        raise ValueError(f"W_Q, W_K: expected the same number of columns, got {describe(W_Q)} and {describe(W_K)}")
+    xp = array_namespace(X, W_Q, W_K, W_V)
+    Q, K, V = (xp.matmul(X, W) for W in (W_Q, W_K, W_V))
+    stages = stage_gradients(Q, K, V, G, mask=mask, scale=scale)
+    X_T = xp.matrix_transpose(X)
+    pairs = ((stages.Q, W_Q), (stages.K, W_K), (stages.V, W_V))
+    dX = sum(_summed_to(xp.matmul(d, xp.matrix_transpose(W)), X.shape) for d, W in pairs)
+    dW = [_summed_to(xp.matmul(X_T, d), W.shape) for d, W in pairs]
+    return Gradients(**vars(stages), X=dX, W_Q=dW[0], W_K=dW[1], W_V=dW[2])
+
+
+def stack_gradients(
+    X: Array, layers: Sequence[tuple[Array, Array, Array]], G: Array, *,
+    residual: bool = False, scale: float | None = None,
+) -> list[Gradients]:  # fmt: skip
+    """Gradients in a stack of attention layers, from the first layer to the last.
+
+    X : input of the first layer, shape (n, d).  layers : (W_Q, W_K, W_V) of each layer, with
+    d_v = d.  G : dL/dY at the output Y of the last layer.
+    residual : each layer adds its input to its output.
+
+    >>> import numpy as np
+    >>> W = np.eye(1)
+    >>> first, second = stack_gradients(np.asarray([[0.0], [2.0]]), [(0 * W, W, W), (W, W, W)], np.ones((2, 1)))
+    >>> second.W_Q  # the first layer made its rows equal
+    array([[0.]])
+    """
+    if not layers:
+        raise ValueError("layers: expected at least one layer, got none")
+    inputs = [finite(real_array(X, "X", ndim=2), "X")]
+    for number, weights in enumerate(layers):
+        if len(weights) != 3:
+            raise ValueError(f"layers[{number}]: expected (W_Q, W_K, W_V), got {len(weights)} arrays")
+        W_Q, W_K, W_V = weights
+        x = inputs[-1]
+        y = attention(x @ W_Q, x @ W_K, x @ W_V, scale=scale)
+        if y.shape != x.shape:
+            raise ValueError(f"layers[{number}]: expected W_V with as many columns as rows, got {describe(W_V)}")
+        inputs.append(x + y if residual else y)
+    found = []
+    for x, weights in zip(reversed(inputs[:-1]), reversed(layers), strict=True):
+        found.append(attention_gradients(x, *weights, G, scale=scale))
+        G = G + found[-1].X if residual else found[-1].X
+    return found[::-1]
+
+
+def _summed_to(a: Array, shape: Sequence[int]) -> Array:
+    """Undo broadcasting: sum over the axes along which an array of `shape` was repeated."""
+    xp = array_namespace(a)
+    extra = a.ndim - len(shape)
+    if extra:
+        a = xp.sum(a, axis=tuple(range(extra)))
+    repeated = tuple(k for k, size in enumerate(shape) if size == 1 and a.shape[k] > 1)
+    return xp.sum(a, axis=repeated, keepdims=True) if repeated else a

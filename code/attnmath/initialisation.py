@@ -1,0 +1,166 @@
+"""Random weights for a linear map, and how they change the size of signals and gradients.
+
+Section 5.1.8 draws the entries of a projection with Xavier's variance 2 / (d_in + d_out). A
+row x of d_in components goes forward as x W, a gradient g of d_out components back as g W^T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnmath import estimate
+from attnmath.checks import finite, positive, positive_integer, real_array
+from attnmath.estimate import Estimate
+
+Floats = NDArray[Any]
+
+# Entries of one random block: 2 Mi float64, 16 MiB, whatever the number of matrices asked for.
+_BLOCK = 2**21
+
+#: Laws of one entry with mean 0 and variance 1: only these two moments matter for the gains.
+LAWS = MappingProxyType[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]]({
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "uniform": lambda rng, shape: rng.uniform(-np.sqrt(3), np.sqrt(3), shape),
+})  # fmt: skip
+
+
+def xavier_variance(d_in: int, d_out: int) -> float:
+    """Variance of an entry, 2 / (d_in + d_out): the harmonic mean of 1/d_in and 1/d_out.
+
+    >>> xavier_variance(3, 1)
+    0.5
+    """
+    return 2 / (positive_integer(d_in, "d_in") + positive_integer(d_out, "d_out"))
+
+
+def gains(d_in: int, d_out: int, variance: float | None = None) -> tuple[float, float]:
+    """Forward and backward gain of a random d_in x d_out matrix: d_in * variance and d_out * variance.
+
+    The forward gain is the mean square of a component of x W over that of a component of x; the
+    backward gain the same for g W^T and g.  variance : of an entry, Xavier's unless given.
+
+    >>> gains(3, 1)
+    (1.5, 0.5)
+    """
+    v = xavier_variance(d_in, d_out) if variance is None else positive(variance, "variance")
+    return positive_integer(d_in, "d_in") * v, positive_integer(d_out, "d_out") * v
+
+
+def geometric_variance(d_in: int, d_out: int) -> float:
+    """Variance 1 / sqrt(d_in d_out), the geometric mean of 1/d_in and 1/d_out.
+
+    >>> geometric_variance(8, 2)
+    0.25
+    """
+    return 1 / float(np.sqrt(positive_integer(d_in, "d_in") * positive_integer(d_out, "d_out")))
+
+
+def chain_gains(widths: Sequence[int], rule: Callable[[int, int], float]) -> Floats:
+    """Forward gain from the first width to each one of a chain of maps: the product of the gains on the way.
+
+    rule : variance of an entry from d_in and d_out.  Returns shape (len(widths),), first entry 1.
+
+    >>> chain_gains([3, 1, 3], xavier_variance)
+    array([1.  , 1.5 , 0.75])
+    """
+    _at_least_one(widths)
+    steps = [gains(a, b, rule(a, b))[0] for a, b in pairwise(widths)]
+    return np.cumprod([1.0, *steps])
+
+
+def measured_chain(
+    widths: Sequence[int], rule: Callable[[int, int], float], size: int, rng: np.random.Generator
+) -> Estimate:
+    """Estimate what `chain_gains` predicts from `size` random chains, each with one random Gaussian input.
+
+    >>> measured_chain([3, 1, 3], xavier_variance, 50, np.random.default_rng(0)).value.shape
+    (3,)
+    """
+    _at_least_one(widths)
+    size = positive_integer(size, "size")
+    x = rng.standard_normal((size, 1, positive_integer(widths[0], "widths[0]")))
+    squares = [np.mean(x**2, axis=(1, 2))]
+    for a, b in pairwise(widths):
+        x = x @ draw_weights(a, b, size, rng, variance=rule(a, b))
+        squares.append(np.mean(x**2, axis=(1, 2)))
+    return estimate.mean(np.stack(squares, axis=1))
+
+
+def draw_weights(
+    d_in: int, d_out: int, size: int, rng: np.random.Generator, *, law: str = "normal", variance: float | None = None
+) -> Floats:
+    """Draw `size` matrices with independent centred entries, shape (size, d_in, d_out).
+
+    law : "normal" or "uniform".  variance : of an entry, Xavier's unless given.
+
+    >>> draw_weights(2, 6, 1, np.random.default_rng(0), law="uniform").shape
+    (1, 2, 6)
+    """
+    if law not in LAWS:
+        raise ValueError(f"law: expected one of {', '.join(LAWS)}, got {law!r}")
+    v = xavier_variance(d_in, d_out) if variance is None else positive(variance, "variance")
+    shape = (positive_integer(size, "size"), positive_integer(d_in, "d_in"), positive_integer(d_out, "d_out"))
+    weights: Floats = np.sqrt(v) * LAWS[law](rng, shape)
+    return weights
+
+
+def measured_gains(
+    x: ArrayLike, g: ArrayLike, size: int, rng: np.random.Generator, *, law: str = "normal"
+) -> tuple[Estimate, Estimate]:
+    """Estimate the forward and the backward gain of Xavier's weights from random matrices.
+
+    x, g : one fixed input of d_in components and one fixed output gradient of d_out, neither 0.
+    size : how many matrices are drawn.  Given x, the components of x W are independent, so each
+    of them is a draw; likewise those of g W^T.
+
+    >>> forward, backward = measured_gains([1.0, 2.0, 3.0], [1.0], 4000, np.random.default_rng(0))
+    >>> print(forward, backward)
+    1.506 ± 0.034 0.4992 ± 0.0064
+    """
+    x, g = (np.asarray(finite(real_array(a, s, ndim=1), s)) for a, s in ((x, "x"), (g, "g")))
+    for name, vector in (("x", x), ("g", g)):
+        if not np.any(vector):
+            raise ValueError(f"{name}: expected a vector that is not 0, got zeros throughout")
+    forward, backward = [], []
+    for count in _blocks(size, len(x) * len(g)):
+        W = draw_weights(len(x), len(g), count, rng, law=law)
+        forward.append((x @ W) ** 2 / np.mean(x**2))
+        backward.append((W @ g) ** 2 / np.mean(g**2))
+    return estimate.mean(np.concatenate(forward, axis=None)), estimate.mean(np.concatenate(backward, axis=None))
+
+
+def scaled_scores(
+    x: ArrayLike, y: ArrayLike, d_k: int, size: int, rng: np.random.Generator, *, law: str = "normal"
+) -> Floats:
+    """Draw the scaled score (x W_Q) . (y W_K) / sqrt(d_k) of two fixed rows over Xavier's weights.
+
+    x, y : rows of d_model components (they may be the same).  Returns shape (size,).
+
+    >>> scaled_scores([1.0, 2.0], [3.0, 1.0], 4, 3, np.random.default_rng(0)).shape
+    (3,)
+    """
+    x, y = (np.asarray(finite(real_array(a, s, ndim=1), s)) for a, s in ((x, "x"), (y, "y")))
+    if len(x) != len(y):
+        raise ValueError(f"x, y: expected the same number d_model of components, got {len(x)} and {len(y)}")
+    parts = []
+    for count in _blocks(size, len(x) * positive_integer(d_k, "d_k")):
+        W_Q, W_K = (draw_weights(len(x), d_k, count, rng, law=law) for _ in range(2))
+        parts.append(np.einsum("sk,sk->s", x @ W_Q, y @ W_K) / np.sqrt(d_k))
+    return np.concatenate(parts)
+
+
+def _at_least_one(widths: Sequence[int]) -> None:
+    if len(widths) == 0:
+        raise ValueError("widths: expected at least one width, got none")
+
+
+def _blocks(size: int, entries: int) -> list[int]:
+    """Split `size` matrices of so many entries into blocks that fit into `_BLOCK`."""
+    size, rows = positive_integer(size, "size"), max(1, _BLOCK // entries)
+    return [min(rows, size - start) for start in range(0, size, rows)]

@@ -1,0 +1,97 @@
+"""Random weights: their moments against theory, another library's Xavier, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from backends import torch_or_skip
+
+from attnmath import estimate, initialisation
+from attnmath.initialisation import chain_gains, gains, measured_chain, measured_gains, scaled_scores
+
+
+def within(found: estimate.Estimate, expected, errors: float = 4) -> bool:
+    return bool(np.all(np.abs(found.value - expected) <= errors * np.asarray(found.standard_error)))
+
+
+@pytest.mark.parametrize("law", initialisation.LAWS)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 40), (40, 3)])
+def test_drawn_weights_have_the_variance_that_is_asked_for(law: str, shape: tuple[int, int]) -> None:
+    W = initialisation.draw_weights(*shape, 2000, np.random.default_rng(1), law=law)
+    assert W.shape == (2000, *shape)
+    assert within(estimate.mean(W.ravel()), 0) and within(estimate.variance(W.ravel()), 2 / sum(shape))
+    assert not within(estimate.variance(W.ravel()), 2 / (sum(shape) + 1))
+
+
+def test_xavier_variance_is_what_torch_draws() -> None:
+    torch = torch_or_skip()
+    generator = torch.Generator().manual_seed(0)
+    for draw in (torch.nn.init.xavier_normal_, torch.nn.init.xavier_uniform_):
+        W = draw(torch.empty(300, 100), generator=generator)
+        assert within(estimate.variance(np.asarray(W, dtype=float).ravel()), initialisation.xavier_variance(300, 100))
+
+
+@pytest.mark.parametrize("law", initialisation.LAWS)
+@pytest.mark.parametrize("d_in, d_out", [(1, 1), (4, 12), (12, 4)])
+def test_measured_gains_are_the_predicted_ones(law: str, d_in: int, d_out: int) -> None:
+    rng = np.random.default_rng(2)
+    x, g = 1 + np.arange(d_in), np.linspace(-1, 2, d_out) + 0.1
+    found = measured_gains(x, g, 6000, rng, law=law)
+    assert all(within(f, p) for f, p in zip(found, gains(d_in, d_out), strict=True))
+
+
+@pytest.mark.parametrize("rule", [initialisation.xavier_variance, initialisation.geometric_variance])
+def test_a_measured_chain_follows_the_prediction(rule) -> None:
+    widths = [8, 2, 6, 3]
+    found = measured_chain(widths, rule, 20_000, np.random.default_rng(3))
+    assert within(found, chain_gains(widths, rule))
+
+
+def test_the_geometric_variance_undoes_itself_and_xaviers_does_not() -> None:
+    assert chain_gains([9, 2, 5, 9], initialisation.geometric_variance)[-1] == pytest.approx(1)
+    assert chain_gains([9, 2, 5, 9], initialisation.xavier_variance)[-1] < 0.9
+    assert gains(5, 5) == (1, 1) and gains(4, 4, variance=0.5) == (2, 2)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_scores_of_fixed_rows_have_the_predicted_variance(same: bool) -> None:
+    x = np.asarray([1.0, -2.0, 0.5])
+    y = x if same else np.asarray([3.0, 0.0, 1.0])
+    scores = scaled_scores(x, y, 5, 20_000, np.random.default_rng(4), law="uniform")
+    assert within(estimate.variance(scores), (2 / 8) ** 2 * (x @ x) * (y @ y)) and within(estimate.mean(scores), 0)
+
+
+def test_blocks_do_not_change_how_many_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(initialisation, "_BLOCK", 10)
+    assert scaled_scores([1.0, 2.0], [1.0, 2.0], 2, 7, np.random.default_rng(0)).shape == (7,)
+    forward, _ = measured_gains(np.ones(30), np.ones(2), 7, np.random.default_rng(0))
+    assert within(forward, gains(30, 2)[0], 6)
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: initialisation.xavier_variance(0, 2), ValueError, "d_in: expected a positive integer"),
+        (lambda: initialisation.xavier_variance(2, 1.5), TypeError, "d_out: expected a positive integer"),
+        (lambda: initialisation.geometric_variance(2, 0), ValueError, "d_out: expected a positive integer"),
+        (lambda: gains(2, 2, variance=-1), ValueError, "variance: expected a positive"),
+        (lambda: initialisation.draw_weights(2, 2, 1, RNG, law="cauchy"), ValueError, "law: expected one of normal"),
+        (lambda: initialisation.draw_weights(2, 2, 0, RNG), ValueError, "size: expected a positive integer"),
+        (lambda: measured_gains([0.0, 0.0], [1.0], 5, RNG), ValueError, "x: expected a vector that is not 0"),
+        (lambda: measured_gains([1.0], [math.nan], 5, RNG), ValueError, "g: expected no NaN"),
+        (lambda: measured_gains([[1.0]], [1.0], 5, RNG), ValueError, "x: expected 1 dimensions"),
+        (lambda: scaled_scores([1.0], [1.0, 2.0], 3, 5, RNG), ValueError, "x, y: expected the same number"),
+        (lambda: scaled_scores([1.0], [1.0], 0, 5, RNG), ValueError, "d_k: expected a positive integer"),
+        (lambda: measured_chain([2, 2], gains, 0, RNG), ValueError, "size: expected a positive integer"),
+        (lambda: chain_gains([], gains), ValueError, "widths: expected at least one width"),
+        (lambda: measured_chain([], gains, 3, RNG), ValueError, "widths: expected at least one width"),
+    ],
+)
+def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
+    with pytest.raises(error, match=words):
+        call()
