@@ -12,6 +12,14 @@
 by default stands in `attnmath.figures.catalogue`.
 """
 
-from attnmath.figures.curves import decay_with_rates, density_curves, estimates_against
+from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
+from attnmath.figures.heatmap import attention_heatmap, matrix_heatmap
 
-__all__ = ["decay_with_rates", "density_curves", "estimates_against"]
+__all__ = [
+    "attention_heatmap",
+    "curves",
+    "decay_with_rates",
+    "density_curves",
+    "estimates_against",
+    "matrix_heatmap",
+]

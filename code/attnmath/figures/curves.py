@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -44,22 +45,28 @@ def estimates_against(
     return ax
 
 
-def density_curves(
-    x: ArrayLike, densities: Mapping[str, ArrayLike], *, reference: Mapping[str, ArrayLike] | None = None,
-    xlabel: str = "$x$", legend_at: tuple[float, float] = (1.0, 1.0), ax: Axes | None = None,
+def curves(
+    x: ArrayLike, curves: Mapping[str, ArrayLike], *, reference: Mapping[str, ArrayLike] | None = None,
+    xlabel: str = "$x$", ylabel: str = "", xscale: str = "linear", yscale: str = "linear",
+    legend_at: tuple[float, float] = (1.0, 1.0), ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
-    """Draw densities over a common grid; the reference is a thick grey line beneath them.
+    """Draw curves over a common grid; a reference is a thick grey line beneath them.
 
     legend_at : where the legend's upper right corner stands, in fractions of the Axes.
     """
     ax = axes_or_new(ax)
     for label, values in (reference or {}).items():
         ax.plot(x, np.asarray(values), color="0.75", linewidth=5, label=label, zorder=1)
-    for (label, values), style in zip(densities.items(), line_styles(), strict=False):
+    for (label, values), style in zip(curves.items(), line_styles(), strict=False):
         ax.plot(x, np.asarray(values), label=label, linestyle=style["linestyle"])
-    ax.set(xlabel=xlabel, ylabel="$p$")
+    ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
     ax.legend(loc="upper right", bbox_to_anchor=legend_at)
     return ax
+
+
+def density_curves(x: ArrayLike, densities: Mapping[str, ArrayLike], **options: Any) -> Axes:
+    """Draw densities over a common grid: `curves` whose vertical axis is a density."""
+    return curves(x, densities, ylabel="$p$", **options)
 
 
 def decay_with_rates(

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from attnmath.figures.catalogue import scaling
+from attnmath.figures.catalogue import scaling, softmax
 from attnmath.figures.published import PublishedFigure
 
 #: Every published figure, by its name.
 FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
     **scaling.FIGURES,
+    **softmax.FIGURES,
 })  # fmt: skip

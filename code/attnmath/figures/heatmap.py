@@ -1,0 +1,72 @@
+"""Heatmaps: attention weights with their tokens, and small matrices with signs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from attnmath.figures.drawing import axes_or_new
+
+
+def matrix_heatmap(matrix: ArrayLike, *, limit: float | None = None, ax: Axes | None = None) -> Axes:
+    """Draw a matrix with signs: blue is positive, red negative, white 0, entries written where they show.
+
+    matrix : shape (n, m).  limit : the value of full colour (the largest modulus unless given).
+    """
+    ax = axes_or_new(ax)
+    values = _matrix(matrix, "matrix")
+    limit = float(np.abs(values).max()) if limit is None else limit
+    if not limit > 0:
+        raise ValueError(f"limit: expected a positive number, got {limit}")
+    ax.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit)
+    for (i, j), value in np.ndenumerate(values):
+        if abs(value) >= limit / 50:
+            ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8,
+                    color="white" if abs(value) > 0.6 * limit else "black")  # fmt: skip
+    ax.set(xticks=range(values.shape[1]), yticks=range(values.shape[0]), xlabel="$j$", ylabel="$i$")
+    ax.set_xticklabels([str(j + 1) for j in range(values.shape[1])])
+    ax.set_yticklabels([str(i + 1) for i in range(values.shape[0])])
+    ax.grid(visible=False)
+    return ax
+
+
+def attention_heatmap(
+    weights: ArrayLike,
+    *,
+    query_labels: Sequence[str] | None = None,
+    key_labels: Sequence[str] | None = None,
+    title: str = "",
+    colorbar: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw attention weights, one row for each query, dark for 0 and bright for 1.
+
+    weights : shape (n, m), rows that sum to 1.  query_labels, key_labels : n and m tokens.
+    """
+    ax = axes_or_new(ax)
+    P = _matrix(weights, "weights")
+    if np.any(P < 0) or np.any(np.abs(P.sum(axis=1) - 1) > 1e-3):
+        raise ValueError("weights: expected non-negative rows that sum to 1")
+    for name, labels, size in (("query_labels", query_labels, P.shape[0]), ("key_labels", key_labels, P.shape[1])):
+        if labels is not None and len(labels) != size:
+            raise ValueError(f"{name}: expected {size} labels, got {len(labels)}")
+    image = ax.imshow(P, vmin=0, vmax=1)
+    if colorbar:
+        ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    ax.set(xlabel="$k_j$", ylabel="$q_i$", title=title)
+    if key_labels is not None:
+        ax.set_xticks(range(P.shape[1]), key_labels, rotation=90, fontsize=8)
+    if query_labels is not None:
+        ax.set_yticks(range(P.shape[0]), query_labels, fontsize=8)
+    ax.grid(visible=False)
+    return ax
+
+
+def _matrix(value: ArrayLike, name: str) -> np.ndarray:
+    array = np.asarray(value, dtype=float)
+    if array.ndim != 2 or array.size == 0 or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name}: expected a matrix of finite numbers, got shape {array.shape}")
+    return array
