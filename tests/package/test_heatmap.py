@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from attnmath.figures import attention_heatmap, curves, matrix_heatmap
+from attnmath.figures import attention_heatmap, curves, mask_pattern, matrix_heatmap
 
 
 @pytest.fixture(autouse=True)
@@ -44,3 +44,10 @@ def test_curves_with_a_reference() -> None:
 def test_bad_input(call, words) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_mask_pattern() -> None:
+    ax = mask_pattern([[True, False], [True, True]])
+    assert ax.images[0].get_array().tolist() == [[True, False], [True, True]]
+    with pytest.raises(ValueError, match="mask: expected a boolean matrix"):
+        mask_pattern([[1.0, 0.0]])

@@ -13,7 +13,7 @@ by default stands in `attnmath.figures.catalogue`.
 """
 
 from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
-from attnmath.figures.heatmap import attention_heatmap, matrix_heatmap
+from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
 
 __all__ = [
     "attention_heatmap",
@@ -21,5 +21,6 @@ __all__ = [
     "decay_with_rates",
     "density_curves",
     "estimates_against",
+    "mask_pattern",
     "matrix_heatmap",
 ]

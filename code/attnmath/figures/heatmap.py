@@ -65,6 +65,24 @@ def attention_heatmap(
     return ax
 
 
+def mask_pattern(mask: ArrayLike, *, ax: Axes | None = None) -> Axes:
+    """Draw a boolean mask: bright where a query (row) may see a key (column), with lines between the positions."""
+    ax = axes_or_new(ax)
+    visible = np.asarray(mask)
+    if visible.ndim != 2 or visible.dtype != bool:
+        raise ValueError(f"mask: expected a boolean matrix, got shape {visible.shape}, dtype {visible.dtype}")
+    ax.imshow(visible, cmap="cividis", vmin=0, vmax=1)
+    ax.set_xticks(np.arange(visible.shape[1] + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(visible.shape[0] + 1) - 0.5, minor=True)
+    ax.grid(visible=False)
+    ax.grid(visible=True, which="minor", color="white", linewidth=1)
+    ax.tick_params(which="both", length=0)
+    ax.set(xlabel="$j$", ylabel="$i$")
+    ax.set_xticks(range(visible.shape[1]), [str(j + 1) for j in range(visible.shape[1])])
+    ax.set_yticks(range(visible.shape[0]), [str(i + 1) for i in range(visible.shape[0])])
+    return ax
+
+
 def _matrix(value: ArrayLike, name: str) -> np.ndarray:
     array = np.asarray(value, dtype=float)
     if array.ndim != 2 or array.size == 0 or not np.all(np.isfinite(array)):
