@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from attnmath.figures.catalogue import masks, scaling, softmax
+from attnmath.figures.catalogue import cost, masks, scaling, softmax
 from attnmath.figures.published import PublishedFigure
 
 #: Every published figure, by its name.
 FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
+    **cost.FIGURES,
     **masks.FIGURES,
     **scaling.FIGURES,
     **softmax.FIGURES,

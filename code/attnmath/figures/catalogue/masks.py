@@ -30,7 +30,7 @@ def both() -> dict[str, Any]:
 
 
 def leak() -> dict[str, Any]:
-    """Logarithm of the weight of a masked position beside a visible one of equal score, against the size of the mask."""
+    """Logarithm of the weight of a masked position beside a visible one of equal score, against -M."""
     sizes = np.linspace(1, 800, 3197)
 
     def leaked(dtype: Any) -> Any:

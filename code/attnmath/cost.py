@@ -1,0 +1,129 @@
+"""What attention costs: formulas for its operations, the operations counted one by one, and peak memory."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attnmath.checks import positive_integer
+
+STAGES = ("scores", "scaling", "softmax", "values")
+
+
+def dot_operations(d: Any) -> Any:
+    """Operations of a dot product of d terms: d multiplications and d - 1 additions."""
+    return 2 * d - 1
+
+
+def attention_operations(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
+    """Operations of the stages of (5.1.1) for n queries and n keys.
+
+    The softmax of a row takes n - 1 comparisons, n subtractions, n exponentials, n - 1
+    additions and n divisions.
+
+    Numbers give numbers, sympy symbols give formulas.
+
+    >>> attention_operations(3, 1, 1)["softmax"]
+    39
+    """
+    return {
+        "scores": n**2 * dot_operations(d_k),
+        "scaling": n**2,
+        "softmax": n * (5 * n - 2),
+        "values": n * d_v * dot_operations(n),
+    }
+
+
+def projection_operations(n: Any, d_model: Any, d_out: Any) -> Any:
+    """Operations of one projection (5.1.2) of n rows from d_model to d_out dimensions."""
+    return n * d_out * dot_operations(d_model)
+
+
+class Tally:
+    """Arithmetic that counts itself: every operation on numbers adds one to the current stage."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.stage = STAGES[0]
+
+    def __call__(self, operation: Callable[..., float], *operands: float) -> float:
+        """Apply an operation to numbers, and count it."""
+        self.counts[self.stage] += 1
+        return operation(*operands)
+
+
+def counted_attention(Q: Any, K: Any, V: Any) -> tuple[list[list[float]], dict[str, int]]:
+    """Attention (5.1.1) by the definition, one scalar operation at a time.
+
+    Q : (n, d_k).  K : (n, d_k).  V : (n, d_v).  Returns the output and the number of
+    additions, multiplications, divisions, exponentials and comparisons of each stage.
+
+    >>> counted_attention([[1.0]], [[1.0]], [[2.0]])
+    ([[2.0]], {'scores': 1, 'scaling': 1, 'softmax': 3, 'values': 1})
+    """
+    Q, K, V = (np.asarray(a, dtype=float) for a in (Q, K, V))
+    if Q.ndim != 2 or K.shape != Q.shape or V.ndim != 2 or len(V) != len(K) or 0 in Q.shape + V.shape:
+        raise ValueError(f"Q, K, V: expected shapes (n, d_k), (n, d_k), (n, d_v), got {Q.shape}, {K.shape}, {V.shape}")
+    tally = Tally()
+    S = [[_dot(tally, q, k) for k in K.tolist()] for q in Q.tolist()]
+    tally.stage = "scaling"
+    factor = 1 / math.sqrt(Q.shape[1])
+    S = [[tally(_times, s, factor) for s in row] for row in S]
+    tally.stage = "softmax"
+    P = [_softmax(tally, row) for row in S]
+    tally.stage = "values"
+    O = [[_dot(tally, row, column) for column in V.T.tolist()] for row in P]  # noqa: E741
+    return O, {stage: tally.counts[stage] for stage in STAGES}
+
+
+def peak_memory(function: Callable[..., Any], *arguments: Any) -> int:
+    """Largest number of bytes that were allocated during a call, beyond what was before it.
+
+    numpy reports its arrays to tracemalloc; torch does not.
+    """
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        function(*arguments)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return peak - before
+
+
+def random_inputs(n: int, d: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    """Standard normal Q, K and V of shape (n, d)."""
+    shape = (positive_integer(n, "n"), positive_integer(d, "d"))
+    return rng.standard_normal(shape), rng.standard_normal(shape), rng.standard_normal(shape)
+
+
+def _times(a: float, b: float) -> float:
+    return a * b
+
+
+def _plus(a: float, b: float) -> float:
+    return a + b
+
+
+def _dot(tally: Tally, a: list[float], b: list[float]) -> float:
+    products = [tally(_times, x, y) for x, y in zip(a, b, strict=True)]
+    return _reduce(tally, _plus, products)
+
+
+def _softmax(tally: Tally, row: list[float]) -> list[float]:
+    top = _reduce(tally, max, row)
+    powers = [tally(math.exp, tally(lambda a, b: a - b, s, top)) for s in row]
+    total = _reduce(tally, _plus, powers)
+    return [tally(lambda a, b: a / b, p, total) for p in powers]
+
+
+def _reduce(tally: Tally, operation: Callable[..., float], values: list[float]) -> float:
+    result = values[0]
+    for value in values[1:]:
+        result = tally(operation, result, value)
+    return result
