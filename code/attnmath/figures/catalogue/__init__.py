@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from attnmath.figures.catalogue import cost, masks, projections_and_gradients, scaling, softmax
+from attnmath.figures.catalogue import (
+    cost,
+    masks,
+    projections_and_gradients,
+    query_match_aggregate,
+    scaling,
+    softmax,
+)
 from attnmath.figures.published import PublishedFigure
 
 #: Every published figure, by its name.
@@ -11,6 +18,7 @@ FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
     **cost.FIGURES,
     **masks.FIGURES,
     **projections_and_gradients.FIGURES,
+    **query_match_aggregate.FIGURES,
     **scaling.FIGURES,
     **softmax.FIGURES,
 })  # fmt: skip
