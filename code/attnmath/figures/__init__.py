@@ -14,13 +14,17 @@ by default stands in `attnmath.figures.catalogue`.
 
 from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
+from attnmath.figures.spectrum import decays_beside_predictions, dots_by_layer, unit_disc
 
 __all__ = [
     "attention_heatmap",
     "curves",
     "decay_with_rates",
+    "decays_beside_predictions",
     "density_curves",
+    "dots_by_layer",
     "estimates_against",
     "mask_pattern",
     "matrix_heatmap",
+    "unit_disc",
 ]

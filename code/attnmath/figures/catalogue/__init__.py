@@ -10,6 +10,7 @@ from attnmath.figures.catalogue import (
     query_match_aggregate,
     scaling,
     softmax,
+    spectrum,
 )
 from attnmath.figures.published import PublishedFigure
 
@@ -21,4 +22,5 @@ FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
     **query_match_aggregate.FIGURES,
     **scaling.FIGURES,
     **softmax.FIGURES,
+    **spectrum.FIGURES,
 })  # fmt: skip
