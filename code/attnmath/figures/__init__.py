@@ -14,7 +14,7 @@ by default stands in `attnmath.figures.catalogue`.
 
 from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
-from attnmath.figures.spectrum import decays_beside_predictions, dots_by_layer, unit_disc
+from attnmath.figures.spectrum import decays_beside_predictions, dots_by_layer, quantile_bands, unit_disc
 
 __all__ = [
     "attention_heatmap",
@@ -26,5 +26,6 @@ __all__ = [
     "estimates_against",
     "mask_pattern",
     "matrix_heatmap",
+    "quantile_bands",
     "unit_disc",
 ]

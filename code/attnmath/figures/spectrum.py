@@ -52,3 +52,25 @@ def decays_beside_predictions(
     ax.set(xlabel="$k$", ylabel=ylabel, yscale="log", ylim=(1e-13, 2))
     ax.legend(loc="lower right")
     return ax
+
+
+def quantile_bands(
+    bands: Mapping[str, ArrayLike], *, mark: float | None = None, xlabel: str = "", ylabel: str = "",
+    ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw falling sequences as a median within a band, on a logarithmic axis.
+
+    bands : label to lower quantile, median and upper quantile, shape (3, n).
+    mark : an index to mark with a dotted line.
+    """
+    ax = axes_or_new(ax)
+    for label, values in bands.items():
+        low, middle, high = np.asarray(values, dtype=float)
+        index = np.arange(1, len(middle) + 1)
+        (line,) = ax.plot(index, middle, label=label)
+        ax.fill_between(index, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    if mark is not None:
+        ax.axvline(mark, color="0.3", linestyle=":", linewidth=1.2)
+    ax.set(xlabel=xlabel, ylabel=ylabel, yscale="log")
+    ax.legend()
+    return ax

@@ -1,0 +1,111 @@
+"""Rank, in exact and in practical senses, of attention matrices and of any others.
+
+In floating point a rank is a count of singular values above a tolerance, so every count here
+comes with its tolerance or threshold.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnmath.checks import finite, positive_integer, real_array
+
+Floats = NDArray[Any]
+
+
+class NumericalRank(NamedTuple):
+    """A rank with the tolerance that it was counted with, both of shape (...)."""
+
+    rank: NDArray[Any]
+    tolerance: Floats
+
+
+def singular_values(A: ArrayLike) -> Floats:
+    """Singular values of A by falling size, shape (..., min(n, m))."""
+    return np.linalg.svd(_matrices(A), compute_uv=False)
+
+
+def numerical_rank(A: ArrayLike, *, relative: float | None = None) -> NumericalRank:
+    """Number of singular values above ``relative`` times the largest.
+
+    relative : the larger side times the machine epsilon unless given: what rounding alone
+    can do to a singular value.
+
+    >>> numerical_rank([[1.0, 0.0], [0.0, 1e-3]], relative=1e-2).rank
+    np.int64(1)
+    """
+    matrices = _matrices(A)
+    if relative is None:
+        relative = max(matrices.shape[-2:]) * float(np.finfo(float).eps)
+    if not 0 <= relative < 1:
+        raise ValueError(f"relative: expected a number from 0 to 1, got {relative}")
+    sigma = singular_values(matrices)
+    tolerance = relative * sigma[..., 0]
+    return NumericalRank(np.sum(sigma > tolerance[..., None], axis=-1), tolerance)
+
+
+def effective_rank(sigma: ArrayLike, epsilon: float, *, power: int = 1) -> NDArray[Any]:
+    """Smallest r whose first r singular values hold the share 1 - epsilon of their sum, equation (5.5.3).
+
+    sigma : singular values by falling size, shape (..., n).  epsilon : in (0, 1).
+    power : 2 counts squares, the energy of the Frobenius norm, instead.
+
+    >>> effective_rank([2.0, 1.0], 0.3), effective_rank([2.0, 1.0], 0.3, power=2)
+    (np.int64(2), np.int64(1))
+    """
+    sigma = _falling(sigma)
+    if not 0 < epsilon < 1:
+        raise ValueError(f"epsilon: expected a number between 0 and 1, got {epsilon}")
+    mass = sigma ** positive_integer(power, "power")
+    # Summed from the small end: the mass that is left out must not exceed epsilon of the total.
+    left_out = np.cumsum(mass[..., ::-1], axis=-1)[..., ::-1]
+    return np.sum(left_out > epsilon * left_out[..., :1], axis=-1)
+
+
+def entropy_rank(sigma: ArrayLike) -> Floats:
+    """Exponential of the entropy of the normalised singular values (Roy and Vetterli), between 1 and n.
+
+    >>> entropy_rank([1.0, 1.0, 0.0]).round(6)
+    np.float64(2.0)
+    """
+    sigma = _falling(sigma)
+    p = sigma / sigma.sum(axis=-1, keepdims=True)
+    return np.exp(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1))
+
+
+def stable_rank(sigma: ArrayLike) -> Floats:
+    """Squared Frobenius norm over squared 2-norm, at most the rank.
+
+    >>> stable_rank([2.0, 1.0])
+    np.float64(1.25)
+    """
+    sigma = _falling(sigma)
+    return np.sum((sigma / sigma[..., :1]) ** 2, axis=-1)
+
+
+def best_approximation(A: ArrayLike, r: int) -> Floats:
+    """Closest matrix of rank r in the 2-norm and the Frobenius norm: the first r terms of (5.5.2).
+
+    >>> best_approximation([[2.0, 0.0], [0.0, 1.0]], 1)
+    array([[2., 0.],
+           [0., 0.]])
+    """
+    matrices = _matrices(A)
+    if positive_integer(r, "r") > min(matrices.shape[-2:]):
+        raise ValueError(f"r: expected at most {min(matrices.shape[-2:])}, got {r}")
+    U, sigma, Vt = np.linalg.svd(matrices, full_matrices=False)
+    return (U[..., :r] * sigma[..., None, :r]) @ Vt[..., :r, :]
+
+
+def _matrices(A: ArrayLike) -> Floats:
+    return np.asarray(finite(real_array(A, "A", at_least=2), "A"), dtype=float)
+
+
+def _falling(sigma: ArrayLike) -> Floats:
+    values: Floats = np.asarray(finite(real_array(sigma, "sigma", at_least=1), "sigma"), dtype=float)
+    if np.any(values < 0) or np.any(np.diff(values, axis=-1) > 0) or np.any(values[..., 0] == 0):
+        raise ValueError("sigma: expected singular values, falling and not all 0")
+    return values

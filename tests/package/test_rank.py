@@ -1,0 +1,83 @@
+"""Ranks against exact small cases, and what is refused."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnmath import rank
+from attnmath.figures import quantile_bands
+
+
+@given(n=st.integers(1, 6), m=st.integers(1, 6), r=st.integers(1, 6), seed=st.integers(0, 50))
+def test_numerical_rank_is_the_exact_rank_of_integer_matrices(n: int, m: int, r: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    A = rng.integers(-3, 4, (n, r)) @ rng.integers(-3, 4, (r, m))
+    assert rank.numerical_rank(A.astype(float)).rank == sp.Matrix(A.tolist()).rank()
+
+
+@given(values=st.lists(st.floats(0.01, 100), min_size=1, max_size=8), epsilon=st.floats(1e-6, 0.9))
+def test_notions_of_rank_are_ordered(values: list[float], epsilon: float) -> None:
+    sigma = np.sort(values)[::-1]
+    n = len(sigma)
+    for power in (1, 2):
+        r = int(rank.effective_rank(sigma, epsilon, power=power))
+        mass = sigma**power
+        assert mass[:r].sum() >= (1 - epsilon) * mass.sum() * (1 - 1e-12)
+        assert r == 1 or mass[: r - 1].sum() <= (1 - epsilon) * mass.sum() * (1 + 1e-12)
+    assert rank.effective_rank(sigma, epsilon, power=2) <= rank.effective_rank(sigma, epsilon)
+    assert 1 <= rank.stable_rank(sigma) <= rank.entropy_rank(sigma) + 1e-9 <= n + 2e-9
+
+
+def test_equal_singular_values_count_fully() -> None:
+    sigma = np.ones(7)
+    assert rank.entropy_rank(sigma) == pytest.approx(7) and rank.stable_rank(sigma) == 7
+    assert rank.effective_rank(sigma, 1e-9) == 7
+
+
+@given(r=st.integers(1, 4), seed=st.integers(0, 50))
+def test_best_approximation_errs_by_the_next_singular_value(r: int, seed: int) -> None:
+    A = np.random.default_rng(seed).standard_normal((5, 6))
+    B, sigma = rank.best_approximation(A, r), rank.singular_values(A)
+    assert rank.numerical_rank(B).rank == r
+    assert np.linalg.norm(A - B, 2) == pytest.approx(sigma[r], rel=1e-10)
+    assert np.linalg.norm(A - B) == pytest.approx(np.sqrt((sigma[r:] ** 2).sum()), rel=1e-10)
+
+
+def test_batches() -> None:
+    A = np.random.default_rng(0).standard_normal((2, 3, 4, 4))
+    counted = rank.numerical_rank(A)
+    assert counted.rank.shape == counted.tolerance.shape == (2, 3)
+    sigma = rank.singular_values(A)
+    assert rank.entropy_rank(sigma).shape == rank.stable_rank(sigma).shape == (2, 3)
+    assert rank.best_approximation(A, 2).shape == A.shape
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: rank.numerical_rank([1.0]), "A: expected at least 2 dimensions"),
+        (lambda: rank.numerical_rank([[np.nan]]), "A: expected no NaN"),
+        (lambda: rank.numerical_rank([[1.0]], relative=1.0), "relative: expected"),
+        (lambda: rank.effective_rank([1.0], 0.0), "epsilon: expected"),
+        (lambda: rank.effective_rank([1.0], np.nan), "epsilon: expected"),
+        (lambda: rank.effective_rank([1.0, 2.0], 0.1), "sigma: expected singular values, falling"),
+        (lambda: rank.entropy_rank([0.0, 0.0]), "not all 0"),
+        (lambda: rank.stable_rank([1.0, -1.0]), "sigma: expected"),
+        (lambda: rank.best_approximation(np.eye(2), 3), "r: expected at most 2"),
+        (lambda: rank.best_approximation(np.eye(2), 0), "r: expected a positive integer"),
+    ],
+)
+def test_bad_input(call, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_quantile_bands() -> None:
+    ax = quantile_bands({"a": np.asarray([[1.0, 0.1], [2.0, 0.2], [3.0, 0.3]])}, mark=1)
+    assert len(ax.lines) == 2 and ax.get_yscale() == "log"
+    plt.close("all")
