@@ -30,6 +30,7 @@ import execute
 import stamps
 
 TEST_BUDGET, BOOK_BUDGET, NOTEBOOK_BUDGET = 240.0, 10.0, 15.0
+PART_BUDGETS = {"operator": 60.0, "spectrum": 75.0}  # all chapters of a part, one after another
 START, END = "<!-- numbers:start -->", "<!-- numbers:end -->"
 HEAD = "| what | budget | used of the budget | multiple of the calibration |\n|---|---:|---:|---:|"
 LIBRARIES = ("numpy", "scipy", "sympy", "matplotlib", "torch", "jupyter-book")
@@ -88,10 +89,16 @@ def calibrate() -> None:
 
 @bench("notebooks")
 def notebooks(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Each notebook's execution, kernel start included, in memory."""
+    """Each notebook's execution, kernel start included, in memory; then the sum of each part."""
+    parts: dict[str, list[float]] = {}
     for path in stamps.notebooks():
         name = path.relative_to(stamps.ROOT / "chapters").with_suffix("").as_posix()
-        yield measure(f"execute {name}", NOTEBOOK_BUDGET, partial(execute.run, path), options.repeat)
+        one = measure(f"execute {name}", NOTEBOOK_BUDGET, partial(execute.run, path), options.repeat)
+        parts.setdefault(name.split("/")[0], []).append(one.median)
+        yield one
+    for part, medians in parts.items():
+        if part in PART_BUDGETS:
+            yield Measurement(f"execute the {len(medians)} chapters of {part}", PART_BUDGETS[part], (sum(medians),))
 
 
 @bench("book")

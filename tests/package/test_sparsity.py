@@ -1,0 +1,138 @@
+"""The closed forms against 50 digits of mpmath, over the whole range that they promise."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+from backends import both_backends, make
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnmath import sparsity
+
+#: The promised relative error: a few units in the last place.
+BOUND = 4e-15
+RATIOS = np.concatenate([
+    s * np.geomspace(1e-6, 1e6, 49) for s in (1, -1)
+] + [np.linspace(-60, 10, 71)])  # fmt: skip
+GAMMAS = np.geomspace(1e-6, 1e6, 13)
+
+
+def exact(beta: float, gamma: float) -> dict[str, mp.mpf]:
+    """S of relu^2 and of the identity, to 60 digits: moments by parabolic cylinder functions."""
+    with mp.workdps(90):
+        t = mp.mpf(beta) / mp.mpf(gamma)
+        if t < 0:
+            m2, m4 = (mp.factorial(k) * mp.exp(-t * t / 4) * mp.pcfd(-k - 1, -t) / mp.sqrt(2 * mp.pi) for k in (2, 4))
+        else:
+            Phi, phi = mp.ncdf(t), mp.npdf(t)
+            m2, m4 = (t**2 + 1) * Phi + t * phi, (t**4 + 6 * t**2 + 3) * Phi + (t**3 + 5 * t) * phi
+        mean = mp.sqrt(2 / mp.pi) * mp.exp(-t * t / 2) + t * mp.erf(t / mp.sqrt(2))
+        return {"relu_squared": m2 / mp.sqrt(m4), "identity": mean / mp.sqrt(1 + t * t)}
+
+
+def error(found: float, expected: mp.mpf) -> float:
+    with mp.workdps(60):
+        return float(abs(mp.mpf(float(found)) / expected - 1))
+
+
+@pytest.mark.parametrize("name", ["relu_squared", "identity"])
+def test_closed_forms_are_accurate_everywhere(name: str) -> None:
+    form = getattr(sparsity, name)
+    for k, ratio in enumerate(RATIOS):
+        gamma = GAMMAS[k % len(GAMMAS)]
+        expected = exact(ratio * gamma, gamma)[name]
+        with mp.workdps(60):
+            log_expected = mp.log(expected)
+        if expected > 1e-300:
+            assert error(form(ratio * gamma, gamma), expected) <= BOUND, (ratio, gamma)
+        assert error(form(ratio * gamma, gamma, log=True), log_expected) <= BOUND, (ratio, gamma)
+
+
+def test_the_printed_form_is_where_digits_go() -> None:
+    """The control: the article's own expression has no digit left at a ratio of -7."""
+    t = -7.0
+    e, erf1 = np.exp(-t * t / 2), float(mp.erf(t / mp.sqrt(2))) + 1
+    top = e * (np.sqrt(2) * t + np.sqrt(np.pi) / e * (t**2 + 1) * erf1)
+    under = 2 * np.sqrt(2) * t * e * (t**2 + 5) + 2 * np.sqrt(np.pi) * (t**4 + 6 * t**2 + 3) * erf1
+    printed = top / (np.pi**0.25 * np.sqrt(abs(under)))
+    assert error(printed, exact(t, 1.0)["relu_squared"]) > 1e-2
+    assert error(sparsity.relu_squared(t, 1.0), exact(t, 1.0)["relu_squared"]) <= BOUND
+
+
+def test_exponential() -> None:
+    for gamma in np.geomspace(1e-6, 37, 60):
+        with mp.workdps(60):
+            expected = mp.exp(-(mp.mpf(gamma) ** 2) / 2)
+        assert error(sparsity.exponential(gamma), expected) <= BOUND
+    assert sparsity.exponential(1e6) == 0 and sparsity.exponential(1e6, log=True) == -5e11
+
+
+def test_decay() -> None:
+    for lam in (1e-9, 0.3365589630089816, 0.5, 0.9, 1 - 1e-9, 1 - 2**-53):
+        for n in (2, 3, 10, 1000, 10**7):
+            with mp.workdps(60):
+                a = mp.mpf(lam)
+                expected = mp.sqrt((1 - a**n) * (1 + a) / (n * (1 - a) * (1 + a**n)))
+                log_expected = mp.log(expected)
+            assert error(sparsity.decay(lam, n), expected) <= BOUND
+            assert error(sparsity.decay(lam, n, log=True), log_expected) <= BOUND
+    assert sparsity.decay(1.0, 5) == 1 and sparsity.decay(0.3, 1) == 1
+
+
+@both_backends
+@given(row=st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=9), scale=st.floats(1e-100, 1e100))
+def test_sparsity_is_scale_invariant_and_bounded(backend: str, row: list[float], scale: float) -> None:
+    row = [x if abs(x) > 1e-150 else 1.0 for x in row]
+    S = float(sparsity.sparsity(make(backend, row)))
+    assert 1 / np.sqrt(len(row)) - 1e-12 <= S <= 1 + 1e-12
+    assert pytest.approx(float(sparsity.sparsity(make(backend, np.asarray(row) * scale))), rel=1e-12) == S
+
+
+def test_geometric_row_matches_its_closed_form() -> None:
+    row = 0.9 ** np.arange(20)[::-1]
+    assert sparsity.sparsity(row) == pytest.approx(sparsity.decay(0.9, 20), rel=1e-14)
+
+
+def test_gaussian_rows_approach_their_closed_forms() -> None:
+    z = np.random.default_rng(0).standard_normal(400_000)
+    for row, expected in (
+        (np.exp(0.5 * z), sparsity.exponential(0.5)),
+        (np.maximum(z - 0.5, 0) ** 2, sparsity.relu_squared(-0.5, 1.0)),
+        (z + 1, sparsity.identity(1.0, 1.0)),
+    ):
+        # The relative error of a ratio of two such means is of the order of 1 / sqrt(N) times a kurtosis below 100.
+        assert sparsity.sparsity(row) == pytest.approx(float(expected), rel=10 / np.sqrt(len(z)))
+
+
+def test_linear() -> None:
+    q, mean = np.asarray([1.0, 2.0]), np.asarray([0.5, 1.0])
+    assert sparsity.linear(q, mean, np.zeros((2, 2))) == 1.0
+    assert sparsity.linear(q, mean, np.eye(2)) == pytest.approx(1 / np.sqrt(1 + 5 / 2.5**2))
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: sparsity.sparsity([0.0, 0.0]), "a: expected a non-zero entry"),
+        (lambda: sparsity.sparsity([]), "a: expected no empty axis"),
+        (lambda: sparsity.sparsity([np.nan]), "a: expected no NaN"),
+        (lambda: sparsity.sparsity([1.0], axis=3), "axis: expected"),
+        (lambda: sparsity.exponential(-1.0), "gamma: expected"),
+        (lambda: sparsity.relu_squared(1.0, 0.0), "gamma: expected"),
+        (lambda: sparsity.relu_squared(np.nan, 1.0), "beta: expected no NaN"),
+        (lambda: sparsity.identity(1.0, 1e-300), "beta / gamma"),
+        (lambda: sparsity.decay(0.0, 3), "lam: expected 0 < lam <= 1"),
+        (lambda: sparsity.decay(1.5, 3), "lam: expected 0 < lam <= 1"),
+        (lambda: sparsity.decay(0.5, 0), "n: expected integers"),
+        (lambda: sparsity.decay(0.5, 2.5), "n: expected integers"),
+        (lambda: sparsity.linear([-1.0], [1.0], [[1.0]]), "non-negative"),
+        (lambda: sparsity.linear([0.0], [1.0], [[1.0]]), "q.mean > 0"),
+        (lambda: sparsity.linear([1.0], [1.0], [[-1.0]]), "positive semi-definite"),
+        (lambda: sparsity.linear([1.0], [1.0], [[1.0, 2.0]]), "expected shapes"),
+    ],
+)
+def test_bad_input(call, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
