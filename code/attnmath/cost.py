@@ -39,6 +39,22 @@ def attention_operations(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
     }
 
 
+def attention_traffic(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
+    """Numbers that each stage of (5.1.1) reads and writes, with S and P kept in memory.
+
+    Times the bytes of a number, this is the traffic between memory and processor.
+
+    >>> attention_traffic(2, 3, 1)
+    {'scores': 16, 'scaling': 8, 'softmax': 8, 'values': 8}
+    """
+    return {
+        "scores": 2 * n * d_k + n**2,
+        "scaling": 2 * n**2,
+        "softmax": 2 * n**2,
+        "values": n**2 + 2 * n * d_v,
+    }
+
+
 def projection_operations(n: Any, d_model: Any, d_out: Any) -> Any:
     """Operations of one projection (5.1.2) of n rows from d_model to d_out dimensions."""
     return n * d_out * dot_operations(d_model)
