@@ -171,6 +171,12 @@ def test_a_card_shows_and_stores_the_verdict() -> None:
     json.dumps(bundle[MIME])
 
 
+def test_a_measured_card_leads_with_its_outcome() -> None:
+    seen = observation(Estimate(-1.0, 0.1), ">", 0, control=Estimate(0.0, 0.1))
+    card = claim("measured", outcome="contradicted").measure(seen)
+    assert str(card).startswith("[measured: contradicted]") and ">contradicted</strong>" in card.html()
+
+
 def test_html_is_escaped() -> None:
     card = Claim("1", section="1", statement="$a<b$ & <script>", verdict="proved").prove(x - x, control=x)
     assert "<script>" not in card.html() and r"\(a&lt;b\)" in card.html()

@@ -112,7 +112,8 @@ class Card:
         }
 
     def __str__(self) -> str:
-        lines = [f"[{self.claim.verdict}] {self.claim.id}: {self.claim.statement}"]
+        outcome = f": {self.claim.outcome}" if self.claim.outcome else ""
+        lines = [f"[{self.claim.verdict}{outcome}] {self.claim.id}: {self.claim.statement}"]
         if self.claim.amended:
             lines.append(f"  holds: {self.claim.amended}")
         return "\n".join(lines + [f"  {e.kind}: {e.text}" for e in self.evidence])
@@ -125,9 +126,10 @@ class Card:
     def html(self) -> str:
         """Return the card as an HTML fragment; mathematics is marked up for MathJax."""
         claim = self.claim
+        outcome = f' <strong class="claim-outcome">{claim.outcome}</strong>' if claim.outcome else ""
         parts = [
             f'<div class="claim-card verdict-{claim.verdict} mathjax_process tex2jax_process" id="{claim.anchor}">',
-            f'<div class="claim-head"><span class="claim-verdict">{claim.verdict}</span> '
+            f'<div class="claim-head"><span class="claim-verdict">{claim.verdict}</span>{outcome} '
             f'<a class="claim-id" href="#{claim.anchor}">{html.escape(claim.id)}</a></div>',
             f'<div class="claim-statement">{_markup(claim.statement)}</div>',
         ]
