@@ -12,7 +12,7 @@ from attnmath.figures.published import Panel, PublishedFigure
 from attnmath.figures.spectrum import decays_beside_predictions, dots_by_layer, unit_disc
 from attnmath.heads import load_heads
 
-#: Heads that show how differently powers forget: (layer, head), counted from 0; the first token of the second keeps to itself.
+#: Heads whose powers forget at different speeds: (layer, head) from 0; the first token of the second keeps to itself.
 MIXING = ((0, 0), (0, 2), (2, 3), (5, 11))
 STEPS = 60
 LAYER = 3
