@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnmath.checks import finite, positive_integer, real_array
+from attnmath.spectrum import singular_values as singular_values
 
 Floats = NDArray[Any]
 
@@ -21,11 +22,6 @@ class NumericalRank(NamedTuple):
 
     rank: NDArray[Any]
     tolerance: Floats
-
-
-def singular_values(A: ArrayLike) -> Floats:
-    """Singular values of A by falling size, shape (..., min(n, m))."""
-    return np.linalg.svd(_matrices(A), compute_uv=False)
 
 
 def numerical_rank(A: ArrayLike, *, relative: float | None = None) -> NumericalRank:

@@ -1,103 +1,135 @@
-"""The attention matrix as an operator: its norm, its eigenvalues, and what its powers tend to.
+"""The spectrum of an attention matrix (section 5.5.1): norm, eigenvalues, determinant.
 
-A is row-stochastic, of shape (..., n, n): rows are distributions over the keys.
+A is row-stochastic, shape (..., n, n): every row is a distribution over the keys. Functions
+take numpy arrays and torch tensors alike and answer in kind. What powers of A tend to is in
+`attnmath.mixing`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
+from array_api_compat import array_namespace
 
-from attnmath.checks import finite, positive_integer, real_array
-
-Floats = NDArray[Any]
+from attnmath.checks import Array, describe, finite, real_array
 
 
-def row_stochastic(A: ArrayLike, name: str = "A") -> Floats:
-    """Return A as float64, refusing what is not square, non-negative, with rows that sum to 1."""
-    matrix: Floats = np.asarray(finite(real_array(A, name, at_least=2), name), dtype=float)
-    n = matrix.shape[-1]
-    if matrix.shape[-2] != n:
-        raise ValueError(f"{name}: expected square matrices, got shape {matrix.shape}")
-    off = float(np.abs(matrix.sum(axis=-1) - 1).max())
-    if np.any(matrix < 0) or off > 4 * (n + 1) * np.finfo(float).eps:
-        raise ValueError(f"{name}: expected non-negative rows that sum to 1, off by {off:.3g}")
-    return matrix
+def row_stochastic(A: Array, name: str = "A") -> Array:
+    """Return A, refusing what is not square and non-negative with rows that sum to 1.
+
+    A : shape (..., n, n). Rows may be off by the rounding of their own dtype.
+
+    >>> row_stochastic([[0.5, 0.5], [0.0, 1.0]])
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    A = square(A, name)
+    xp = array_namespace(A)
+    # A sum of n rounded quotients is off by at most about n ulp; the factor 4 covers the division before it.
+    slack = 4 * (A.shape[-1] + 1) * float(xp.finfo(A.dtype).eps)
+    if bool(xp.any(A < 0)):
+        raise ValueError(f"{name}: expected non-negative entries, got one of {float(xp.min(A)):.3g}")
+    off = xp.max(xp.abs(xp.sum(A, axis=-1) - 1))
+    if bool(off > slack):
+        raise ValueError(f"{name}: expected rows that sum to 1, got one that is off by {float(off):.3g}")
+    return A
 
 
-def spectral_norm(A: ArrayLike) -> Floats:
-    """Largest singular value of A, shape (...); between 1 and sqrt(n).
+def square(A: Array, name: str = "A") -> Array:
+    """Return A, refusing what is not a finite square matrix (or a stack of them) in single or double precision."""
+    A = finite(real_array(A, name, at_least=2), name)
+    if A.shape[-1] != A.shape[-2]:
+        raise ValueError(f"{name}: expected square matrices, got {describe(A)}")
+    return _precise(A, name)
 
-    It is the root of the largest eigenvalue of A' A, which keeps its relative accuracy.
 
-    >>> spectral_norm([[1.0, 0.0], [1.0, 0.0]]).round(6)
-    np.float64(1.414214)
+def singular_values(A: Array) -> Array:
+    """Singular values of any matrix, largest first, shape (..., min(n, m)).
+
+    >>> singular_values([[3.0, 0.0], [4.0, 0.0]]).round(12)
+    array([5., 0.])
+    """
+    A = _precise(finite(real_array(A, "A", at_least=2), "A"), "A")
+    return array_namespace(A).linalg.svdvals(A)
+
+
+def spectral_norm(A: Array) -> Array:
+    """The 2-norm of any matrix, its largest singular value, shape (...).
+
+    For a row-stochastic matrix it lies between 1 and sqrt(n); see `norm_bounds`.
+
+    >>> round(float(spectral_norm([[0.875, 0.125], [0.875, 0.125]])), 12)
+    1.25
+    """
+    return singular_values(A)[..., 0]
+
+
+def norm_bounds(A: Array) -> tuple[Array, Array]:
+    """Bounds on the 2-norm of a row-stochastic matrix from its column sums c, each of shape (...).
+
+    They are sqrt(1 + Var c), the variance being over the n columns, and sqrt(max c). Both are 1
+    exactly when the matrix is doubly stochastic.
+
+    >>> [round(float(b), 6) for b in norm_bounds([[0.875, 0.125], [0.875, 0.125]])]
+    [1.25, 1.322876]
     """
     A = row_stochastic(A)
-    n = A.shape[-1]
-    grams = (A.swapaxes(-1, -2) @ A).reshape(-1, n, n)
-    largest = [linalg.eigh(G, eigvals_only=True, subset_by_index=[n - 1, n - 1])[0] for G in grams]
-    return np.sqrt(np.reshape(largest, A.shape[:-2]))[()]
+    xp = array_namespace(A)
+    columns = xp.sum(A, axis=-2)
+    return xp.sqrt(1 + xp.mean((columns - 1) ** 2, axis=-1)), xp.sqrt(xp.max(columns, axis=-1))
 
 
-def eigenvalues(A: ArrayLike) -> NDArray[Any]:
-    """Eigenvalues of A by falling modulus, complex, shape (..., n); the first is 1.
+def eigenvalues(A: Array) -> Array:
+    """Eigenvalues of a square matrix, complex, by falling modulus, shape (..., n).
 
-    >>> eigenvalues([[0.75, 0.25], [0.25, 0.75]]).real.round(6)
+    Of a conjugate pair the one with positive imaginary part comes first. For a row-stochastic
+    matrix the first has modulus 1.
+
+    >>> eigenvalues([[0.75, 0.25], [0.25, 0.75]]).real.round(12)
     array([1. , 0.5])
     """
-    found = np.linalg.eigvals(row_stochastic(A)).astype(complex)
-    return np.take_along_axis(found, np.argsort(-np.abs(found), axis=-1, kind="stable"), axis=-1)
+    A = square(A)
+    xp = array_namespace(A)
+    found = xp.linalg.eigvals(A)
+    found = found if xp.isdtype(found.dtype, "complex floating") else found + xp.zeros_like(found) * 1j
+    # LAPACK returns conjugate pairs side by side, so a stable order keeps them so.
+    return xp.take_along_axis(found, xp.argsort(-xp.abs(found), axis=-1, stable=True), axis=-1)
 
 
-def stationary_distribution(A: ArrayLike) -> Floats:
-    """The distribution pi with pi A = pi, for one matrix, shape (n,).
+def eigenvector_condition(A: Array) -> Array:
+    """Condition number of the matrix of unit eigenvectors, shape (...).
 
-    It is unique when the eigenvalue 1 is simple (always, if A is positive); otherwise `ValueError`.
+    It bounds how far powers of A may stray from powers of its eigenvalues. A matrix that is not
+    diagonalisable gets a huge number or inf, as rounding decides.
 
-    >>> stationary_distribution([[0.5, 0.5], [0.25, 0.75]]).round(6)
-    array([0.333333, 0.666667])
+    >>> round(float(eigenvector_condition([[0.75, 0.25], [0.25, 0.75]])), 12)
+    1.0
     """
-    A = row_stochastic(A)
-    if A.ndim != 2:
-        raise ValueError(f"A: expected one matrix, got shape {A.shape}")
-    n = len(A)
-    gaps = np.linalg.svd(A - np.eye(n), compute_uv=False)
-    if n > 1 and gaps[-2] <= n * np.finfo(float).eps * max(gaps[0], 1):
-        raise ValueError("A: expected a unique stationary distribution, got a matrix that falls into separate parts")
-    system = np.vstack([A.T - np.eye(n), np.ones(n)])
-    pi, *_ = np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)
-    pi = np.maximum(pi, 0)  # rounding may leave an ulp below 0
-    return pi / pi.sum()
+    A = square(A)
+    xp = array_namespace(A)
+    _, vectors = xp.linalg.eig(A)
+    values = xp.linalg.svdvals(vectors)
+    smallest = values[..., -1]
+    ratio = values[..., 0] / xp.where(smallest > 0, smallest, xp.ones_like(smallest))
+    return xp.where(smallest > 0, ratio, xp.full_like(ratio, math.inf))
 
 
-def dobrushin(A: ArrayLike) -> Floats:
-    """Dobrushin's coefficient: half the largest l1 distance of two rows, between 0 and 1.
+def log_determinant(A: Array) -> tuple[Array, Array]:
+    """Sign and logarithm of the modulus of the determinant, each of shape (...).
 
-    It bounds what A does to differences, and tau(A B) <= tau(A) tau(B).
+    A singular matrix gets 0 and -inf. The determinant itself underflows for all but small matrices:
+    the example has one of exp(-921).
 
-    >>> dobrushin([[0.75, 0.25], [0.25, 0.75]])
-    np.float64(0.5)
+    >>> sign, log = log_determinant(np.diag(np.full(400, 0.1)))
+    >>> float(sign), round(float(log), 3), float(np.linalg.det(np.diag(np.full(400, 0.1))))
+    (1.0, -921.034, 0.0)
     """
-    A = row_stochastic(A)
-    distances = [np.abs(A - A[..., i : i + 1, :]).sum(axis=-1).max(axis=-1) for i in range(A.shape[-1])]
-    return np.max(distances, axis=0) / 2
+    A = square(A)
+    sign, log = array_namespace(A).linalg.slogdet(A)
+    return sign, log
 
 
-def distances_to_limit(A: ArrayLike, steps: int) -> Floats:
-    """Largest entry of |A^k - 1 pi'| for k = 1 ... steps, for one matrix.
-
-    >>> distances_to_limit([[0.75, 0.25], [0.25, 0.75]], 2)
-    array([0.25 , 0.125])
-    """
-    A, steps = row_stochastic(A), positive_integer(steps, "steps")
-    limit = np.broadcast_to(stationary_distribution(A), A.shape)
-    gap, found = A - limit, []
-    power = gap
-    for _ in range(steps):
-        found.append(np.abs(power).max())
-        power = power @ gap  # (A - 1 pi')^k = A^k - 1 pi'
-    return np.asarray(found)
+def _precise(A: Array, name: str) -> Array:
+    if str(A.dtype).removeprefix("torch.") in {"float16", "bfloat16"}:
+        raise TypeError(f"{name}: expected single or double precision, got {describe(A)}")
+    return A

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnmath.attention import softmax
+
 
 def torch_or_skip() -> Any:
     """Return torch, or skip the test where the optional library is not installed."""
@@ -23,3 +25,8 @@ def make(backend: str, values: Any, dtype: str = "float64") -> Any:
 
 
 both_backends = pytest.mark.parametrize("backend", ["numpy", "torch"])
+
+
+def stochastic(n: int, seed: int, spread: float = 2.0) -> np.ndarray:
+    """Return a positive row-stochastic matrix, shape (n, n)."""
+    return softmax(spread * np.random.default_rng(seed).standard_normal((n, n)))

@@ -2,84 +2,145 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import sympy as sp
+from backends import both_backends, make, stochastic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import spectrum
-from attnmath.attention import softmax
-from attnmath.figures import decays_beside_predictions, dots_by_layer, unit_disc
+from attnmath import mixing, spectrum
+from attnmath.derive import spectrum as exact
+from attnmath.derive.indices import index, total
+from attnmath.figures import decays_beside_predictions, dots_by_layer, rates_on_the_diagonal, unit_disc
+
+sizes, seeds = st.integers(1, 7), st.integers(0, 99)
 
 
-def stochastic(n: int, seed: int, spread: float = 2.0) -> np.ndarray:
-    return softmax(spread * np.random.default_rng(seed).standard_normal((n, n)))
+# --- the norm and the eigenvalues ----------------------------------------------------------------
 
 
-@given(n=st.integers(1, 7), seed=st.integers(0, 99))
-def test_norm_eigenvalues_and_coefficient_obey_their_bounds(n: int, seed: int) -> None:
-    A = stochastic(n, seed)
-    norm, moduli, tau = spectrum.spectral_norm(A), np.abs(spectrum.eigenvalues(A)), spectrum.dobrushin(A)
-    assert 1 - 1e-12 <= norm <= np.sqrt(n) + 1e-12
-    assert norm == pytest.approx(np.linalg.norm(A, 2), rel=1e-12)
-    assert moduli[0] == pytest.approx(1, abs=1e-10) and np.all(np.diff(moduli) <= 1e-12)
-    assert np.all(moduli[1:] <= tau + 1e-7) and tau <= 1 - n * A.min() + 1e-12
+@both_backends
+@given(n=sizes, seed=seeds)
+def test_the_norm_lies_between_its_bounds(backend: str, n: int, seed: int) -> None:
+    A = make(backend, stochastic(n, seed))
+    norm, (low, high) = float(spectrum.spectral_norm(A)), spectrum.norm_bounds(A)
+    assert 1 - 1e-12 <= float(low) <= norm + 1e-12 and norm <= float(high) + 1e-12 <= np.sqrt(n) + 2e-12
+    assert norm == pytest.approx(np.linalg.norm(np.asarray(A), 2), rel=1e-12)
 
 
-@given(n=st.integers(1, 6), seed=st.integers(0, 99))
-def test_dobrushin_is_submultiplicative(n: int, seed: int) -> None:
-    A, B = stochastic(n, seed), stochastic(n, seed + 1000)
-    assert spectrum.dobrushin(A @ B) <= spectrum.dobrushin(A) * spectrum.dobrushin(B) + 1e-12
+def test_the_bounds_meet_at_doubly_stochastic_and_at_equal_one_hot_rows() -> None:
+    circulant = np.asarray([np.roll([0.5, 0.3, 0.2], k) for k in range(3)])
+    np.testing.assert_allclose([*spectrum.norm_bounds(circulant), spectrum.spectral_norm(circulant)], 1, atol=1e-14)
+    same = np.eye(4)[[2] * 4]
+    np.testing.assert_allclose([*spectrum.norm_bounds(same), spectrum.spectral_norm(same)], 2, atol=1e-14)
 
 
-@given(n=st.integers(1, 6), seed=st.integers(0, 99))
-def test_powers_tend_to_the_stationary_distribution(n: int, seed: int) -> None:
-    A = stochastic(n, seed, spread=1.0)
-    pi = spectrum.stationary_distribution(A)
-    np.testing.assert_allclose(pi @ A, pi, atol=1e-12)
-    np.testing.assert_allclose(np.linalg.matrix_power(A, 400), np.tile(pi, (n, 1)), atol=1e-9)
+def test_singular_values_of_any_matrix() -> None:
+    B = np.random.default_rng(1).standard_normal((2, 5, 3))
+    np.testing.assert_allclose(spectrum.singular_values(B), np.linalg.svd(B, compute_uv=False), rtol=1e-13)
 
 
-def test_distances_are_those_of_the_powers() -> None:
-    A = stochastic(4, 5)
-    limit = np.tile(spectrum.stationary_distribution(A), (4, 1))
-    direct = [np.abs(np.linalg.matrix_power(A, k) - limit).max() for k in (1, 2, 3)]
-    np.testing.assert_allclose(spectrum.distances_to_limit(A, 3), direct, atol=1e-12)
+@both_backends
+@given(n=sizes, seed=seeds)
+def test_eigenvalues_fall_in_modulus_from_one(backend: str, n: int, seed: int) -> None:
+    A = make(backend, stochastic(n, seed))
+    found = np.asarray(spectrum.eigenvalues(A))
+    moduli, tau = np.abs(found), float(mixing.dobrushin(A))
+    assert np.iscomplexobj(found) and moduli[0] == pytest.approx(1, abs=1e-10)
+    assert np.all(np.diff(moduli) <= 1e-12) and np.all(moduli[1:] <= tau + 1e-7)
+    for first, second in pairwise(found):
+        if first.imag and abs(first - second.conjugate()) < 1e-14:
+            assert first.imag > 0 or second.imag > 0
 
 
-def test_batches() -> None:
-    A = np.stack([[stochastic(3, k) for k in range(2)] for _ in range(5)])
-    assert spectrum.spectral_norm(A).shape == spectrum.dobrushin(A).shape == (5, 2)
-    assert spectrum.eigenvalues(A).shape == (5, 2, 3)
+def test_eigenvalues_of_a_cycle_are_the_roots_of_unity() -> None:
+    found = spectrum.eigenvalues(np.roll(np.eye(5), 1, axis=1))
+    np.testing.assert_allclose(
+        np.sort_complex(found.round(12)), np.sort_complex(np.roots([1, 0, 0, 0, 0, -1]).round(12))
+    )
 
 
-def test_a_causal_matrix_ends_in_its_first_token() -> None:
-    A = np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None]
-    np.testing.assert_allclose(spectrum.stationary_distribution(A), [1, 0, 0, 0], atol=1e-12)
+def test_the_condition_of_eigenvectors() -> None:
+    symmetric = np.asarray([[0.6, 0.4], [0.4, 0.6]])
+    assert spectrum.eigenvector_condition(symmetric) == pytest.approx(1, abs=1e-12)
+    defective = np.asarray(exact.defective_attention(), dtype=float)
+    assert spectrum.eigenvector_condition(defective) > 1e6
+
+
+@both_backends
+def test_log_determinants_survive_where_determinants_underflow(backend: str) -> None:
+    A = make(backend, np.stack([np.eye(500) * 0.1, np.eye(500)]))
+    sign, log = spectrum.log_determinant(A)
+    np.testing.assert_allclose(np.asarray(log), [500 * np.log(0.1), 0], rtol=1e-13)
+    assert np.all(np.asarray(sign) == 1) and np.linalg.det(np.eye(500) * 0.1) == 0
+    assert float(spectrum.log_determinant(make(backend, np.ones((2, 2)) / 2))[1]) == -np.inf
+
+
+# --- exact matrices ------------------------------------------------------------------------------
+
+
+def test_symbolic_powers_and_circulants() -> None:
+    p, q, k = sp.symbols("p q k", positive=True)
+    A, power = exact.two_positions(p, q), exact.two_positions_power(p, q, k)
+    assert sp.simplify(power.subs(k, 5) - A**5) == sp.zeros(2, 2)
+    assert sp.simplify(power.subs(k, 5) - A**4) != sp.zeros(2, 2)
+    assert exact.circulant([1, 2, 3]) == sp.Matrix([[1, 2, 3], [3, 1, 2], [2, 3, 1]])
+
+
+def test_the_defective_matrix_is_positive_row_stochastic_and_defective() -> None:
+    A = exact.defective_attention()
+    assert min(A) > 0 and A * sp.ones(3, 1) == sp.ones(3, 1) and not A.is_diagonalizable()
+
+
+def test_sums_are_separated_only_where_they_factor() -> None:
+    n, j, k = sp.Symbol("n", integer=True, positive=True), index("j"), index("k")
+    x, M = sp.MatrixSymbol("x", n, 1), sp.MatrixSymbol("M", n, n)
+    assert exact.separated(total(x[j, 0] * x[k, 0] ** 2, (j, n), (k, n))) == sp.expand(
+        total(x[j, 0], (j, n)) * total(x[j, 0] ** 2, (j, n))
+    )
+    coupled = total(x[j, 0] * M[j, k], (j, n), (k, n))
+    assert exact.separated(coupled) == coupled
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+HALF = np.full((2, 2), 0.5)
 
 
 @pytest.mark.parametrize(
-    "call, words",
+    "call, error, words",
     [
-        (lambda: spectrum.spectral_norm(np.ones((2, 3)) / 3), "A: expected square"),
-        (lambda: spectrum.spectral_norm(np.ones((2, 2))), "A: expected non-negative rows that sum to 1"),
-        (lambda: spectrum.eigenvalues([[2.0, -1.0], [0.5, 0.5]]), "A: expected non-negative"),
-        (lambda: spectrum.eigenvalues([[np.nan, 1.0], [0.5, 0.5]]), "A: expected no NaN"),
-        (lambda: spectrum.stationary_distribution(np.eye(2)), "unique stationary distribution"),
-        (lambda: spectrum.stationary_distribution(np.eye(1)[None]), "expected one matrix"),
-        (lambda: spectrum.distances_to_limit(np.eye(1), 0), "steps: expected a positive integer"),
-        (lambda: dots_by_layer([1.0]), r"values: expected finite numbers of shape \(layers, heads\)"),
+        (lambda: spectrum.norm_bounds([[2.0, -1.0], [0.5, 0.5]]), ValueError, "A: expected non-negative entries"),
+        (lambda: spectrum.eigenvalues([[np.nan, 1.0], [0.5, 0.5]]), ValueError, "A: expected no NaN"),
+        (lambda: spectrum.eigenvalues(np.ones((2, 3))), ValueError, "A: expected square matrices"),
+        (lambda: spectrum.eigenvalues([[-np.inf, 1.0], [0.5, 0.5]]), ValueError, "A: expected finite"),
+        (lambda: spectrum.spectral_norm(HALF.astype(np.float16)), TypeError, "A: expected single or double precision"),
+        (lambda: spectrum.singular_values([[True]]), TypeError, "A: expected real numbers"),
+        (lambda: spectrum.log_determinant(np.ones((2, 1))), ValueError, "A: expected square"),
+        (lambda: spectrum.eigenvector_condition(np.ones((2, 1))), ValueError, "A: expected square"),
+        (lambda: dots_by_layer([1.0]), ValueError, r"values: expected finite numbers of shape \(layers, heads\)"),
+        (lambda: dots_by_layer([[1.0]], intervals=([[0.0]], [[1.0, 2.0]])), ValueError, r"intervals: expected shape"),
+        (lambda: unit_disc([np.nan]), ValueError, "values: expected finite"),
+        (lambda: rates_on_the_diagonal([1.0], [0.0]), ValueError, "predicted, measured: expected as many positive"),
     ],
 )
-def test_bad_input(call, words) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
+    with pytest.raises(error, match=words):
         call()
+    plt.close("all")
+
+
+# --- figures -------------------------------------------------------------------------------------
 
 
 def test_figures_draw_what_they_are_given() -> None:
-    import matplotlib.pyplot as plt
-
-    assert len(dots_by_layer([[1.0, 2.0], [3.0, 4.0]], bounds=(1.0,)).lines) == 3
-    assert len(unit_disc([1, 0.5j]).lines) == 2
+    ax = dots_by_layer([[1.0, 2.0], [3.0, 4.0]], bounds=(1.0,), intervals=(np.ones((2, 2)), np.full((2, 2), 5.0)))
+    assert len(ax.lines) == 3 and len(ax.collections[0].get_segments()) == 4
+    assert len(unit_disc([1, 0.5j]).lines) == 2 and len(unit_disc([1], reference=[1j]).lines) == 3
     assert len(decays_beside_predictions({"a": [0.5, 0.25]}, {"a": 0.5}).lines) == 2
+    assert len(rates_on_the_diagonal([1.0, 2.0], [1.0, 2.0]).lines) == 2
     plt.close("all")

@@ -14,7 +14,13 @@ by default stands in `attnmath.figures.catalogue`.
 
 from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
-from attnmath.figures.spectrum import decays_beside_predictions, dots_by_layer, quantile_bands, unit_disc
+from attnmath.figures.spectrum import (
+    decays_beside_predictions,
+    dots_by_layer,
+    quantile_bands,
+    rates_on_the_diagonal,
+    unit_disc,
+)
 
 __all__ = [
     "attention_heatmap",
@@ -27,5 +33,6 @@ __all__ = [
     "mask_pattern",
     "matrix_heatmap",
     "quantile_bands",
+    "rates_on_the_diagonal",
     "unit_disc",
 ]

@@ -7,15 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from attnmath import spectrum
+from attnmath import mixing, spectrum
 from attnmath.figures.published import Panel, PublishedFigure
-from attnmath.figures.spectrum import decays_beside_predictions, dots_by_layer, unit_disc
+from attnmath.figures.spectrum import decays_beside_predictions, dots_by_layer, rates_on_the_diagonal, unit_disc
 from attnmath.heads import load_heads
 
-#: Heads whose powers forget at different speeds: (layer, head) from 0; the first token of the second keeps to itself.
+#: Heads that show how differently powers forget: (layer, head), counted from 0.
 MIXING = ((0, 0), (0, 2), (2, 3), (5, 11))
+#: The head that looks at the previous token: almost reducible and almost periodic at once.
+CYCLIC = (0, 2)
 STEPS = 60
-LAYER = 3
+#: Exponents of the powers behind the measured rates: 2^0 to 2^14.
+DOUBLINGS = 14
+#: Eigenvalues of each head in the left panel of the eigenvalues.
+LEADING = 16
 
 
 @cache
@@ -24,56 +29,71 @@ def weights() -> Any:
     return load_heads().weights()
 
 
+@cache
+def all_eigenvalues() -> Any:
+    """Eigenvalues of the 72 heads by falling modulus, shape (6, 12, n)."""
+    return spectrum.eigenvalues(weights())
+
+
+@cache
+def all_log_distances() -> Any:
+    """Logarithm of the Frobenius distance of A^k from its limit, k = 1, 2, 4 ... 2^14, shape (6, 12, 15)."""
+    return np.asarray([[mixing.log_distances(A, DOUBLINGS) for A in layer] for layer in weights()])
+
+
 def norms() -> dict[str, Any]:
-    """2-norms of all heads, between 1 and the root of n."""
+    """2-norms of all heads, between 1 and the root of n, and the bounds from each head's column sums."""
     return {
         "values": spectrum.spectral_norm(weights()),
         "bounds": (1.0, float(np.sqrt(weights().shape[-1]))),
+        "intervals": spectrum.norm_bounds(weights()),
         "ylabel": r"$\|A\|_2$",
     }
 
 
-def eigenvalues() -> dict[str, Any]:
-    """Eigenvalues of the twelve heads of the fourth layer."""
-    return {"values": spectrum.eigenvalues(weights()[LAYER])}
+def leading_eigenvalues() -> dict[str, Any]:
+    """The sixteen largest eigenvalues of every head."""
+    return {"values": all_eigenvalues()[..., :LEADING], "title": r"$\ell=1\ldots6,\ h=1\ldots12$"}
 
 
-@cache
-def distances(layer: int, head: int) -> Any:
-    """Distance of A^k from its limit for k = 1 ... 60."""
-    return spectrum.distances_to_limit(weights()[layer, head], STEPS)
-
-
-@cache
-def second_eigenvalue(layer: int, head: int) -> float:
-    """Modulus of the second eigenvalue."""
-    return float(np.abs(spectrum.eigenvalues(weights()[layer, head])[1]))
-
-
-def mixing() -> dict[str, Any]:
-    """Distances to the limit and |lambda_2| for four heads."""
-    labels = {which: f"$\\ell={which[0] + 1},\\ h={which[1] + 1}$" for which in MIXING}
+def cyclic_eigenvalues() -> dict[str, Any]:
+    """All eigenvalues of one head, beside those of the one-hot matrix of its strongest weights."""
+    lengths = mixing.cycle_lengths(weights()[CYCLIC].argmax(axis=-1))
+    roots = [np.exp(2j * np.pi * np.arange(length) / length) for length in lengths]
     return {
-        "decays": {labels[which]: distances(*which) for which in MIXING},
-        "rates": {labels[which]: second_eigenvalue(*which) for which in MIXING},
-        "ylabel": r"$\max_{ij}|A^k-\mathbf{1}\pi^{\top}|$",
+        "values": all_eigenvalues()[CYCLIC],
+        "reference": np.concatenate(roots),
+        "title": rf"$\ell={CYCLIC[0] + 1},\ h={CYCLIC[1] + 1}$    ($\times$: $\lambda^{{{max(lengths)}}}=1$)",
     }
 
 
-def mixing_of_heads(floor: float = 1e-11) -> dict[str, Any]:
-    """For the same heads: the last distance above rounding, its step, |lambda_2|, and the eigenvectors' condition."""
-    last = [int(np.sum(distances(*which) > floor)) for which in MIXING]
+def mixing_curves() -> dict[str, Any]:
+    """Distances to the limit and |lambda_2| for four heads."""
+    labels = {which: f"$\\ell={which[0] + 1},\\ h={which[1] + 1}$" for which in MIXING}
     return {
-        "heads": MIXING,
-        "steps": np.asarray(last),
-        "distance": np.asarray([distances(*which)[k - 1] for which, k in zip(MIXING, last, strict=True)]),
-        "second": np.asarray([second_eigenvalue(*which) for which in MIXING]),
-        "kappa": np.asarray([np.linalg.cond(np.linalg.eig(weights()[which])[1]) for which in MIXING]),
+        "decays": {labels[which]: mixing.distances_to_limit(weights()[which], STEPS) for which in MIXING},
+        "rates": {labels[which]: float(np.abs(all_eigenvalues()[which][1])) for which in MIXING},
+        "ylabel": r"$\max_{ij}|A^k-\mathbf{1}\pi^{\top}|_{ij}$",
+    }
+
+
+def rates() -> dict[str, Any]:
+    """For every head, the measured loss of log distance per step from k = 2^13 to 2^14, and -log|lambda_2|."""
+    logs = all_log_distances()
+    return {
+        "predicted": -np.log(np.abs(all_eigenvalues()[..., 1])),
+        "measured": -(logs[..., -1] - logs[..., -2]) / 2 ** (DOUBLINGS - 1),
+        "xlabel": r"$-\log|\lambda_2|$",
+        "ylabel": r"$-\Delta\log\|A^k-\mathbf{1}\pi^{\top}\|_F\,/\,\Delta k$",
     }
 
 
 FIGURES = {
-    "fig_attention_eigenvalues": PublishedFigure((Panel(unit_disc, eigenvalues),), size=(5.2, 5.0)),
-    "fig_attention_mixing": PublishedFigure((Panel(decays_beside_predictions, mixing),)),
+    "fig_attention_eigenvalues": PublishedFigure(
+        (Panel(unit_disc, leading_eigenvalues), Panel(unit_disc, cyclic_eigenvalues)), size=(9.2, 4.9)
+    ),
+    "fig_attention_mixing": PublishedFigure(
+        (Panel(decays_beside_predictions, mixing_curves), Panel(rates_on_the_diagonal, rates)), size=(9.2, 4.2)
+    ),
     "fig_attention_norms": PublishedFigure((Panel(dots_by_layer, norms),)),
 }
