@@ -82,6 +82,20 @@ def stable_rank(sigma: ArrayLike) -> Floats:
     return np.sum((sigma / sigma[..., :1]) ** 2, axis=-1)
 
 
+def condition_number(A: ArrayLike) -> Floats:
+    """Largest over smallest singular value, shape (...); inf where the smallest is 0.
+
+    Rounding moves singular values by about an ulp of the largest. Results beyond 1 / (n ulps) say only
+    that the matrix is singular to working precision.
+
+    >>> condition_number([[2.0, 0.0], [0.0, 0.5]])
+    np.float64(4.0)
+    """
+    sigma = singular_values(_matrices(A))
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.where(sigma[..., -1] > 0, sigma[..., 0] / sigma[..., -1], np.inf)[()]
+
+
 def best_approximation(A: ArrayLike, r: int) -> Floats:
     """Closest matrix of rank r in the 2-norm and the Frobenius norm: the first r terms of (5.5.2).
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnmath import rank
+from attnmath.derive.rank import degrees_of_freedom, factorisation_jacobian
 from attnmath.figures import quantile_bands
 
 
@@ -55,6 +56,24 @@ def test_batches() -> None:
     sigma = rank.singular_values(A)
     assert rank.entropy_rank(sigma).shape == rank.stable_rank(sigma).shape == (2, 3)
     assert rank.best_approximation(A, 2).shape == A.shape
+
+
+def test_condition_numbers() -> None:
+    stack = np.asarray([np.eye(2), [[3.0, 0.0], [0.0, -1.0]], [[1.0, 0.0], [0.0, 0.0]]])
+    np.testing.assert_array_equal(rank.condition_number(stack), [1, 3, np.inf])
+    A = np.random.default_rng(4).standard_normal((5, 5))
+    assert rank.condition_number(A) == pytest.approx(np.linalg.cond(A), rel=1e-10)
+
+
+@pytest.mark.parametrize("n, m, r", [(1, 1, 1), (2, 4, 1), (3, 3, 2), (4, 3, 3)])
+def test_the_dimension_of_matrices_of_rank_r(n: int, m: int, r: int) -> None:
+    assert degrees_of_freedom(n, m, r) == (n + m) * r - r * r
+    assert factorisation_jacobian(n, m, r).shape == (n * m, (n + m) * r)
+
+
+def test_no_dimension_for_a_rank_that_cannot_be() -> None:
+    with pytest.raises(ValueError, match="r: expected at most 2, got 3"):
+        degrees_of_freedom(2, 3, 3)
 
 
 @pytest.mark.parametrize(

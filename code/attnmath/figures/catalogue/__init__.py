@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from attnmath.figures.catalogue import (
     cost,
+    low_rank,
     masks,
     projections_and_gradients,
     query_match_aggregate,
@@ -18,6 +19,7 @@ from attnmath.figures.published import PublishedFigure
 #: Every published figure, by its name.
 FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
     **cost.FIGURES,
+    **low_rank.FIGURES,
     **masks.FIGURES,
     **projections_and_gradients.FIGURES,
     **query_match_aggregate.FIGURES,
