@@ -110,8 +110,28 @@ def best_approximation(A: ArrayLike, r: int) -> Floats:
     return (U[..., :r] * sigma[..., None, :r]) @ Vt[..., :r, :]
 
 
-def _matrices(A: ArrayLike) -> Floats:
-    return np.asarray(finite(real_array(A, "A", at_least=2), "A"), dtype=float)
+def truncated_keys(Q: ArrayLike, K: ArrayLike, r: int) -> tuple[Floats, Floats]:
+    """Factors of Q K_r^T, where K_r is the truncated SVD of K: Q V_r and U_r Sigma_r with K = U Sigma V^T.
+
+    Q : (..., n, d_k).  K : (..., m, d_k).  Returns shapes (..., n, r) and (..., m, r).
+    The error of the product is at most |Q|_2 sigma_{r+1}(K) in the 2-norm. The textbook prints the
+    factors as Q U_r and Sigma_r V_r^T, which do not fit.
+
+    >>> left, right = truncated_keys([[1.0, 2.0]], [[3.0, 0.0], [0.0, 1.0]], 1)
+    >>> np.abs(left @ right.T)
+    array([[3., 0.]])
+    """
+    queries, keys = _matrices(Q, "Q"), _matrices(K, "K")
+    if queries.shape[-1] != keys.shape[-1]:
+        raise ValueError(f"Q, K: expected the same last axis d_k, got shapes {queries.shape} and {keys.shape}")
+    if positive_integer(r, "r") > min(keys.shape[-2:]):
+        raise ValueError(f"r: expected at most {min(keys.shape[-2:])}, got {r}")
+    U, sigma, Vt = np.linalg.svd(keys, full_matrices=False)
+    return queries @ Vt[..., :r, :].swapaxes(-1, -2), U[..., :r] * sigma[..., None, :r]
+
+
+def _matrices(A: ArrayLike, name: str = "A") -> Floats:
+    return np.asarray(finite(real_array(A, name, at_least=2), name), dtype=float)
 
 
 def _falling(sigma: ArrayLike) -> Floats:

@@ -58,6 +58,17 @@ def test_batches() -> None:
     assert rank.best_approximation(A, 2).shape == A.shape
 
 
+@given(r=st.integers(1, 3), seed=st.integers(0, 20))
+def test_truncated_keys_obey_their_bound(r: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    Q, K = rng.standard_normal((2, 5, 3)), rng.standard_normal((2, 6, 3))
+    left, right = rank.truncated_keys(Q, K, r)
+    assert left.shape == (2, 5, r) and right.shape == (2, 6, r)
+    missed = np.linalg.norm(Q @ K.swapaxes(-1, -2) - left @ right.swapaxes(-1, -2), 2, axis=(-2, -1))
+    following = np.append(rank.singular_values(K), np.zeros((2, 1)), axis=-1)[:, r]
+    assert np.all(missed <= rank.singular_values(Q)[:, 0] * following + 1e-12)
+
+
 def test_condition_numbers() -> None:
     stack = np.asarray([np.eye(2), [[3.0, 0.0], [0.0, -1.0]], [[1.0, 0.0], [0.0, 0.0]]])
     np.testing.assert_array_equal(rank.condition_number(stack), [1, 3, np.inf])
@@ -89,6 +100,8 @@ def test_no_dimension_for_a_rank_that_cannot_be() -> None:
         (lambda: rank.stable_rank([1.0, -1.0]), "sigma: expected"),
         (lambda: rank.best_approximation(np.eye(2), 3), "r: expected at most 2"),
         (lambda: rank.best_approximation(np.eye(2), 0), "r: expected a positive integer"),
+        (lambda: rank.truncated_keys(np.ones((2, 2)), np.ones((2, 3)), 1), "Q, K: expected the same last axis"),
+        (lambda: rank.truncated_keys(np.ones((2, 2)), np.ones((2, 2)), 3), "r: expected at most 2, got 3"),
     ],
 )
 def test_bad_input(call, words) -> None:

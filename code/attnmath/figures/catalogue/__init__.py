@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from attnmath.figures.catalogue import (
+    computing,
     cost,
     low_rank,
     masks,
@@ -18,6 +19,7 @@ from attnmath.figures.published import PublishedFigure
 
 #: Every published figure, by its name.
 FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
+    **computing.FIGURES,
     **cost.FIGURES,
     **low_rank.FIGURES,
     **masks.FIGURES,

@@ -1,0 +1,146 @@
+"""Fixed sparse patterns of attention and the spectra of band matrices (sections 5.5.4 and 5.5.5).
+
+A pattern is a boolean mask of shape (n, n), True where a query may see a key, as in
+`attnmath.attention`. Patterns combine with | and &.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+from numpy.typing import ArrayLike, NDArray
+
+from attnmath.checks import Array, describe, finite, positive_integer, real_array
+from attnmath.spectrum import row_stochastic
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[Any]
+
+
+def window_mask(n: int, width: int) -> Mask:
+    """Local pattern: query i sees the keys at a distance of at most `width`.
+
+    It has n (2 width + 1) - width (width + 1) entries, as long as width < n.
+
+    >>> window_mask(4, 1).sum(axis=1)
+    array([2, 3, 3, 2])
+    """
+    n, width = positive_integer(n, "n"), _at_least_zero(width, "width")
+    return _distance(n) <= width
+
+
+def hub_mask(n: int, hubs: int) -> Mask:
+    """Global pattern: everyone sees the first `hubs` positions, and these see everyone.
+
+    >>> hub_mask(3, 1).astype(int)
+    array([[1, 1, 1],
+           [1, 0, 0],
+           [1, 0, 0]])
+    """
+    n, hubs = positive_integer(n, "n"), positive_integer(hubs, "hubs")
+    if hubs > n:
+        raise ValueError(f"hubs: expected at most n = {n}, got {hubs}")
+    is_hub = np.arange(n) < hubs
+    return is_hub[:, None] | is_hub[None, :]
+
+
+def strided_mask(n: int, stride: int) -> Mask:
+    """Strided pattern of Child et al. (2019), both ways: distances below `stride`, or a multiple of it.
+
+    With a stride of about the root of n it has of the order of n^(3/2) entries.
+
+    >>> strided_mask(5, 2)[0].astype(int)
+    array([1, 1, 1, 0, 1])
+    """
+    n, stride = positive_integer(n, "n"), positive_integer(stride, "stride")
+    distance = _distance(n)
+    return (distance < stride) | (distance % stride == 0)
+
+
+def masked_weights(A: Array, mask: Array) -> Array:
+    """The printed sparse attention, A * M: weights outside of the mask set to 0, shape of A.
+
+    Rows no longer sum to 1; see `renormalised`.
+
+    >>> masked_weights(np.full((2, 2), 0.5), window_mask(2, 0))
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+    A = row_stochastic(A)
+    xp = array_namespace(A)
+    mask = xp.asarray(mask, device=device(A))
+    if not xp.isdtype(mask.dtype, "bool") or tuple(mask.shape) != tuple(A.shape[-2:]):
+        raise ValueError(f"mask: expected booleans of shape {tuple(A.shape[-2:])}, got {describe(mask)}")
+    return xp.where(mask, A, xp.zeros_like(A))
+
+
+def renormalised(A: Array, mask: Array) -> Array:
+    """A * M with its rows divided by their sums: the softmax of the masked scores, shape of A.
+
+    A row that the mask leaves without weight has no normalisation: `ValueError`.
+
+    >>> renormalised(np.full((2, 2), 0.5), np.asarray([[True, False], [True, True]]))
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
+    kept = masked_weights(A, mask)
+    xp = array_namespace(kept)
+    sums = xp.sum(kept, axis=-1, keepdims=True)
+    if bool(xp.any(sums == 0)):
+        raise ValueError("mask: expected some weight left in every row, got a row without any")
+    return kept / sums
+
+
+def uniform_attention(mask: ArrayLike) -> Floats:
+    """Attention with equal scores on a pattern: each query spreads evenly over the keys it sees.
+
+    >>> uniform_attention(window_mask(3, 1)).round(3)
+    array([[0.5  , 0.5  , 0.   ],
+           [0.333, 0.333, 0.333],
+           [0.   , 0.5  , 0.5  ]])
+    """
+    seen = np.asarray(mask)
+    if seen.dtype != bool or seen.ndim != 2 or not np.all(seen.any(axis=1)):
+        raise ValueError(f"mask: expected booleans of shape (n, m) with a True in every row, got {describe(seen)}")
+    return np.asarray(seen / seen.sum(axis=1, keepdims=True))
+
+
+def tridiagonal_eigenvalues(n: int, below: float, diagonal: float, above: float) -> NDArray[Any]:
+    """Eigenvalues of the tridiagonal Toeplitz matrix: a + 2 sqrt(bc) cos(k pi / (n + 1)), k = 1 ... n.
+
+    below, diagonal, above : the constants b, a, c of the three diagonals. Complex where bc < 0.
+
+    >>> tridiagonal_eigenvalues(2, 1.0, 0.0, 1.0).round(6)
+    array([ 1., -1.])
+    """
+    n = positive_integer(n, "n")
+    b, a, c = (float(finite(real_array(value, name, ndim=0), name))
+               for value, name in ((below, "below"), (diagonal, "diagonal"), (above, "above")))  # fmt: skip
+    root = np.sqrt(b * c + 0j) if b * c < 0 else np.sqrt(b * c)
+    return np.asarray(a + 2 * root * np.cos(np.arange(1, n + 1) * np.pi / (n + 1)))
+
+
+def window_symbol(theta: ArrayLike, width: int) -> Floats:
+    """Symbol of uniform window attention: (1 + 2 sum_{k <= width} cos k theta) / (2 width + 1).
+
+    The eigenvalues of the band matrices are distributed like its values at evenly spaced
+    angles, the better the larger n is against the width.
+
+    >>> window_symbol([0.0, np.pi], 1).round(6)
+    array([ 1.        , -0.333333])
+    """
+    angle: Floats = np.asarray(finite(real_array(theta, "theta"), "theta"), dtype=float)
+    k = np.arange(1, _at_least_zero(width, "width") + 1)
+    return np.asarray((1 + 2 * np.cos(angle[..., None] * k).sum(axis=-1)) / (2 * len(k) + 1))
+
+
+def _distance(n: int) -> NDArray[Any]:
+    return np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+
+
+def _at_least_zero(value: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise ValueError(f"{name}: expected an integer of at least 0, got {value!r}")
+    return int(value)

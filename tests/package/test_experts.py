@@ -1,0 +1,61 @@
+"""Gates and mixtures of experts: laws, the block matrix, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import both_backends, make
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnmath import experts
+from attnmath.attention import softmax
+
+
+@both_backends
+@given(k=st.integers(1, 6), seed=st.integers(0, 30))
+def test_the_gate_keeps_the_k_largest(backend: str, k: int, seed: int) -> None:
+    logits = np.random.default_rng(seed).normal(size=(4, 6))
+    gate = np.asarray(experts.top_k_gate(make(backend, logits), k))
+    dense = softmax(logits)
+    kept = gate > 0
+    assert np.all(kept.sum(axis=-1) == k)
+    assert np.all(np.where(kept, dense, 1).min(axis=-1) >= np.where(kept, 0, dense).max(axis=-1))
+    np.testing.assert_allclose(gate, np.where(kept, dense, 0) / (dense * kept).sum(axis=-1, keepdims=True), atol=1e-14)
+
+
+def test_ties_go_to_the_first() -> None:
+    np.testing.assert_array_equal(experts.top_k_gate(np.zeros(4), 2), [0.5, 0.5, 0, 0])
+
+
+@both_backends
+def test_a_mixture_is_its_gated_sum(backend: str) -> None:
+    rng = np.random.default_rng(0)
+    x, W = rng.normal(size=(5, 3)), rng.normal(size=(4, 3, 2))
+    gates = experts.top_k_gate(rng.normal(size=(5, 4)), 2)
+    expected = [sum(g * x[i] @ W[e] for e, g in enumerate(gates[i])) for i in range(5)]
+    found = experts.mixture(*(make(backend, a) for a in (x, gates, W)))
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+
+
+def test_the_block_matrix_carries_each_token_to_its_expert() -> None:
+    rng = np.random.default_rng(1)
+    x, W, choice = rng.normal(size=(5, 3)), rng.normal(size=(4, 3, 2)), np.asarray([3, 0, 0, 1, 3])
+    expected = experts.mixture(x, np.eye(4)[choice], W)
+    np.testing.assert_allclose(x.ravel() @ experts.block_matrix(choice, W), expected.ravel(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: experts.top_k_gate([1.0, 2.0], 3), ValueError, "k: expected at most the number of experts, 2, got 3"),
+        (lambda: experts.top_k_gate([1.0], 0), ValueError, "k: expected a positive integer"),
+        (lambda: experts.top_k_gate([np.nan], 1), ValueError, "logits: expected no NaN"),
+        (lambda: experts.mixture(np.ones((2, 3)), np.ones((2, 4)), np.ones((4, 2, 2))), ValueError, "x, gates, exp"),
+        (lambda: experts.block_matrix([0.5], np.ones((1, 1, 1))), TypeError, "choice: expected"),
+        (lambda: experts.block_matrix([1], np.ones((1, 1, 1))), ValueError, "choice: expected experts from 0 to 0"),
+    ],
+)
+def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
+    with pytest.raises(error, match=words):
+        call()

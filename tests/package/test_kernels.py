@@ -1,0 +1,68 @@
+"""Linear attention against its matrix, forwards and causal, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import both_backends, make
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnmath import kernels
+from attnmath.attention import causal_mask
+
+
+def inputs(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(2, n, 3)), rng.normal(size=(2, n, 3)), rng.normal(size=(2, n, 4))
+
+
+@both_backends
+@given(n=st.integers(1, 9), seed=st.integers(0, 30), causal=st.booleans())
+def test_linear_attention_is_its_matrix(backend: str, n: int, seed: int, causal: bool) -> None:
+    Q, K, V = inputs(n, seed)
+    weights = kernels.kernel_weights(Q, K) * (causal_mask(n) if causal else 1)
+    expected = weights / weights.sum(axis=-1, keepdims=True) @ V
+    arrays = [make(backend, a) for a in (Q, K, V)]
+    found = kernels.linear_attention(*arrays, causal=causal)
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-10, atol=1e-12)
+    plain = kernels.linear_attention(*arrays, causal=causal, normalise=False)
+    np.testing.assert_allclose(np.asarray(plain), weights @ V, rtol=1e-10, atol=1e-12)
+
+
+def test_a_later_token_does_not_change_what_came_before() -> None:
+    Q, K, V = inputs(6, 1)
+    before = kernels.linear_attention(Q, K, V, causal=True)
+    K[:, -1], V[:, -1] = 9.0, -9.0
+    np.testing.assert_array_equal(kernels.linear_attention(Q, K, V, causal=True)[:, :-1], before[:, :-1])
+
+
+def test_the_feature_map_is_positive_and_smooth_at_0() -> None:
+    x = np.asarray([-800.0, -1.0, -1e-9, 0.0, 1e-9, 5.0])
+    np.testing.assert_allclose(kernels.elu_plus_one(x), [0, np.exp(-1), 1, 1, 1, 6], rtol=1e-8)
+    assert np.all(np.diff(kernels.elu_plus_one(np.linspace(-5, 5, 101))) > 0)
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: kernels.linear_attention(np.ones((2, 2)), np.ones((2, 3)), np.ones((2, 1))), ValueError, "Q, K: "),
+        (lambda: kernels.linear_attention(np.ones((2, 2)), np.ones((2, 2)), np.ones((3, 1))), ValueError, "V: expect"),
+        (
+            lambda: kernels.linear_attention(np.ones((1, 2)), np.ones((2, 2)), np.ones((2, 1)), causal=True),
+            ValueError,
+            "causal: expected as many queries as keys",
+        ),
+        (
+            lambda: kernels.linear_attention(np.ones((1, 1)), [[1.0], [-1.0]], np.ones((2, 1)), lambda x: x),
+            ValueError,
+            "feature: expected weights that do not sum to 0",
+        ),
+        (lambda: kernels.kernel_weights([[1.0]], [[np.nan]]), ValueError, "K: expected no NaN"),
+        (lambda: kernels.kernel_weights([[1.0]], [[1.0]], lambda x: x[0]), ValueError, "feature: expected features"),
+        (lambda: kernels.elu_plus_one([np.inf]), ValueError, "x: expected"),
+    ],
+)
+def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
+    with pytest.raises(error, match=words):
+        call()

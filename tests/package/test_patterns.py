@@ -1,0 +1,85 @@
+"""Sparse patterns and band matrices: counts, laws, closed forms, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import both_backends, make, stochastic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnmath import patterns
+from attnmath.attention import causal_mask, softmax
+from attnmath.spectrum import spectral_norm
+
+sizes = st.integers(1, 12)
+
+
+@given(n=sizes, width=st.integers(0, 15))
+def test_a_window_has_the_entries_of_its_formula(n: int, width: int) -> None:
+    mask, w = patterns.window_mask(n, width), min(width, n - 1)
+    assert mask.sum() == n * (2 * w + 1) - w * (w + 1)
+    assert np.array_equal(mask, mask.T) and mask.diagonal().all()
+
+
+@given(n=sizes, width=st.integers(0, 15))
+def test_uniform_windows_have_small_norms_and_hubs_the_largest(n: int, width: int) -> None:
+    A = patterns.uniform_attention(patterns.window_mask(n, width))
+    assert 1 - 1e-12 <= spectral_norm(A) < np.sqrt(2)
+    assert spectral_norm(np.eye(n)[[0] * n]) == pytest.approx(np.sqrt(n))
+
+
+def test_hubs_and_strides() -> None:
+    assert patterns.hub_mask(6, 2).sum() == 36 - 16
+    assert [patterns.strided_mask(s * s, s).sum() for s in (1, 2, 5)] == [1, 14, 305]
+    assert np.array_equal(patterns.strided_mask(7, 7), patterns.window_mask(7, 6))
+
+
+@both_backends
+@given(n=st.integers(2, 7), seed=st.integers(0, 30))
+def test_renormalising_is_masking_before_the_softmax(backend: str, n: int, seed: int) -> None:
+    S = np.random.default_rng(seed).normal(size=(2, n, n))
+    mask = patterns.window_mask(n, 1) & causal_mask(n)
+    after = patterns.renormalised(make(backend, softmax(S)), mask)
+    np.testing.assert_allclose(np.asarray(after), softmax(np.where(mask, S, -np.inf)), atol=1e-14)
+    printed = np.asarray(patterns.masked_weights(make(backend, softmax(S)), mask))
+    assert np.all(printed[:, 0].sum(axis=-1) < 1) and np.all(printed[:, ~mask] == 0)
+
+
+@pytest.mark.parametrize("b, a, c", [(1.0, 0.0, 1.0), (0.5, 2.0, 0.25), (-1.0, 0.5, 1.0), (0.0, 3.0, 1.0)])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_tridiagonal_eigenvalues(n: int, b: float, a: float, c: float) -> None:
+    T = a * np.eye(n) + b * np.eye(n, k=-1) + c * np.eye(n, k=1)
+    found, closed = np.linalg.eigvals(T).astype(complex), patterns.tridiagonal_eigenvalues(n, b, a, c).astype(complex)
+    distance = np.abs(found[:, None] - closed[None, :])
+    assert distance.min(axis=0).max() < 1e-9 and distance.min(axis=1).max() < 1e-9
+
+
+def test_the_symbol_is_the_spectrum_of_the_circulant() -> None:
+    n, w = 11, 3
+    row = np.where(np.minimum(np.arange(n), n - np.arange(n)) <= w, 1 / (2 * w + 1), 0)
+    circulant = np.asarray([np.roll(row, k) for k in range(n)])
+    expected = patterns.window_symbol(2 * np.pi * np.arange(n) / n, w)
+    np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(circulant)), np.sort(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: patterns.window_mask(0, 1), ValueError, "n: expected a positive integer"),
+        (lambda: patterns.window_mask(3, -1), ValueError, "width: expected an integer of at least 0, got -1"),
+        (lambda: patterns.window_mask(3, 1.5), ValueError, "width: expected an integer"),
+        (lambda: patterns.hub_mask(3, 4), ValueError, "hubs: expected at most n = 3, got 4"),
+        (lambda: patterns.strided_mask(3, 0), ValueError, "stride: expected"),
+        (lambda: patterns.masked_weights([[2.0]], [[True]]), ValueError, "A: expected rows that sum to 1"),
+        (lambda: patterns.masked_weights([[1.0]], [[1]]), ValueError, "mask: expected booleans of shape"),
+        (lambda: patterns.masked_weights(stochastic(2, 0), [True, True]), ValueError, r"shape \(2, 2\)"),
+        (lambda: patterns.renormalised([[1.0, 0.0], [1.0, 0.0]], [[False, True]] * 2), ValueError, "some weight left"),
+        (lambda: patterns.uniform_attention([[False]]), ValueError, "mask: expected booleans .* with a True"),
+        (lambda: patterns.tridiagonal_eigenvalues(2, np.nan, 0, 0), ValueError, "below: expected no NaN"),
+        (lambda: patterns.window_symbol([np.inf], 1), ValueError, "theta: expected"),
+    ],
+)
+def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
+    with pytest.raises(error, match=words):
+        call()
