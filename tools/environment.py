@@ -13,7 +13,7 @@ from pathlib import Path
 
 import stamps
 
-EXTRAS = "torch,book,test"
+EXTRAS = "torch,train,book,test"
 
 
 def version_of(venv: Path) -> str:

@@ -1,0 +1,53 @@
+"""The task: multi-query associative recall of Arora et al. (2023).
+
+A sequence lists pairs of a key and its value, then asks for every key once more, in another order:
+
+    k1 v1 k2 v2 k3 v3 | k2 k1 k3     with the answers     v2 v1 v3
+
+Keys and values are disjoint sets of tokens. Keys are distinct within a sequence, and which value belongs to
+which key is new in every sequence, so nothing can be learned by heart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnmath.checks import positive_integer
+
+Integers = NDArray[Any]
+
+#: Tokens that serve as keys and as values.
+KEYS, VALUES = 64, 16
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences of tokens, shape (size, 3 pairs), and the answers at the last `pairs` positions, shape (size, pairs).
+
+    Tokens 0 ... KEYS - 1 are keys, the next VALUES are values; answers count values from 0.
+    """
+
+    tokens: Integers
+    answers: Integers
+
+
+def draw(size: int, pairs: int, rng: np.random.Generator) -> Batch:
+    """Draw sequences with so many pairs each.
+
+    >>> batch = draw(2, 3, np.random.default_rng(0))
+    >>> batch.tokens.shape, batch.answers.shape
+    ((2, 9), (2, 3))
+    """
+    size, pairs = positive_integer(size, "size"), positive_integer(pairs, "pairs")
+    if pairs > KEYS:
+        raise ValueError(f"pairs: expected at most {KEYS}, the number of keys, got {pairs}")
+    keys = rng.permuted(np.tile(np.arange(KEYS), (size, 1)), axis=1)[:, :pairs]
+    values = rng.integers(0, VALUES, (size, pairs))
+    order = rng.permuted(np.tile(np.arange(pairs), (size, 1)), axis=1)
+    listed = np.stack([keys, KEYS + values], axis=-1).reshape(size, 2 * pairs)
+    asked = np.take_along_axis(keys, order, axis=1)
+    return Batch(np.concatenate([listed, asked], axis=1), np.take_along_axis(values, order, axis=1))
