@@ -57,6 +57,18 @@ def sparsity(a: Array, *, axis: int = -1) -> Array:
     return xp.mean(a, axis=axis) / xp.sqrt(xp.mean(a * a, axis=axis))
 
 
+def effective_support(a: Array, *, axis: int = -1) -> Array:
+    """n S^2 = (sum |a|)^2 / sum a^2: how many equal entries would be as concentrated, between 1 and n.
+
+    It is the exponential of the Renyi entropy of order 2 of |a| / sum |a|.
+
+    >>> effective_support(np.asarray([[5.0, 0.0, 0.0, 0.0], [1.0, -1.0, 1.0, -1.0]]))
+    array([1., 4.])
+    """
+    S = sparsity(a, axis=axis)
+    return real_array(a, "a").shape[axis] * S**2
+
+
 def exponential(gamma: ArrayLike, *, log: bool = False) -> Floats:
     """S for f = exp, article equation (5): exp(-gamma^2 / 2), with gamma = sigma |q| >= 0.
 
@@ -141,6 +153,22 @@ def linear(q: ArrayLike, mean: ArrayLike, covariance: ArrayLike) -> float:
     if spread < 0:
         raise ValueError(f"covariance: expected positive semi-definite, got q' C q = {spread:g}")
     return float(1 / np.hypot(1, np.sqrt(spread) / signal))
+
+
+def linear_independent(q: ArrayLike, mean: float, deviation: float) -> float:
+    """S of non-negative linear attention over keys with independent, equally distributed entries, article equation (9).
+
+    q : g(query), shape (d,), no negative entries.  mean, deviation : of one entry of h(key), mean > 0.
+    Returns 1 / sqrt(1 + (deviation / mean * |q|_2 / |q|_1)^2).
+
+    >>> linear_independent([1.0, 0.0], 1.0, np.sqrt(3.0)), linear_independent([1.0, 1.0, 1.0], 1.0, 3.0)
+    (0.5, 0.5)
+    """
+    q = _real(q, "q", ndim=1)
+    mean, deviation = float(_real(mean, "mean", ndim=0)), float(_real(deviation, "deviation", ndim=0))
+    if deviation < 0:
+        raise ValueError(f"deviation: expected at least 0, got {deviation:g}")
+    return linear(q, np.full(q.shape, mean), deviation**2 * np.eye(q.size))
 
 
 def decay(lam: ArrayLike, n: ArrayLike, *, log: bool = False) -> Floats:

@@ -14,6 +14,7 @@ by default stands in `attnmath.figures.catalogue`.
 
 from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
+from attnmath.figures.sparsity import clouds_over_diagonal, errors_by_method, times_by_method
 from attnmath.figures.spectrum import (
     decays_beside_predictions,
     dots_by_layer,
@@ -24,15 +25,18 @@ from attnmath.figures.spectrum import (
 
 __all__ = [
     "attention_heatmap",
+    "clouds_over_diagonal",
     "curves",
     "decay_with_rates",
     "decays_beside_predictions",
     "density_curves",
     "dots_by_layer",
+    "errors_by_method",
     "estimates_against",
     "mask_pattern",
     "matrix_heatmap",
     "quantile_bands",
     "rates_on_the_diagonal",
+    "times_by_method",
     "unit_disc",
 ]

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from attnmath.figures.catalogue import (
     computing,
+    concentration,
     cost,
     low_rank,
     masks,
@@ -13,6 +14,7 @@ from attnmath.figures.catalogue import (
     rank,
     scaling,
     softmax,
+    softmax_and_relu2,
     spectrum,
 )
 from attnmath.figures.published import PublishedFigure
@@ -20,6 +22,7 @@ from attnmath.figures.published import PublishedFigure
 #: Every published figure, by its name.
 FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
     **computing.FIGURES,
+    **concentration.FIGURES,
     **cost.FIGURES,
     **low_rank.FIGURES,
     **masks.FIGURES,
@@ -28,5 +31,6 @@ FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
     **rank.FIGURES,
     **scaling.FIGURES,
     **softmax.FIGURES,
+    **softmax_and_relu2.FIGURES,
     **spectrum.FIGURES,
 })  # fmt: skip

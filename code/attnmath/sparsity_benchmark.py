@@ -1,0 +1,158 @@
+"""Accuracy and speed of four ways to compute S for relu^2, article equation (6).
+
+``python -m attnmath.sparsity_benchmark --out DIR`` measures them and writes the table that the book
+shows, with the versions and the machine beside it. Accuracy is against 60 digits of mpmath.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+from scipy import integrate, special
+
+from attnmath import sparsity
+
+Floats = NDArray[Any]
+
+#: Ratios beta / gamma of the table.
+RATIOS = (-40.0, -20.0, -10.0, -7.0, -6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 10.0, 20.0, 37.0, 40.0)
+#: Draws of the Monte Carlo estimate.
+DRAWS = 100_000
+
+
+def printed(t: ArrayLike) -> Floats:
+    """The article's expression in double precision, at beta = t and gamma = 1; NaN or inf where it breaks.
+
+    >>> float(printed(0.0).round(6))
+    0.408248
+    """
+    t = np.asarray(t, dtype=float)
+    with np.errstate(all="ignore"):
+        decay, error = np.exp(-t * t / 2), special.erf(t / np.sqrt(2)) + 1
+        top = decay * (np.sqrt(2) * t + np.sqrt(np.pi) * np.exp(t * t / 2) * (t * t + 1) * error)
+        inside = 2 * np.sqrt(2) * t * decay * (t * t + 5) + 2 * np.sqrt(np.pi) * (t**4 + 6 * t * t + 3) * error
+        return np.asarray(top / (np.pi**0.25 * np.sqrt(inside)))
+
+
+def quadrature(t: ArrayLike) -> Floats:
+    """The two moments by `scipy.integrate.quad` with its default tolerances; NaN where one comes out as 0.
+
+    >>> float(quadrature(0.0).round(6))
+    0.408248
+    """
+
+    def moment(k: int, x: float) -> float:
+        return integrate.quad(lambda z: (x + z) ** k * np.exp(-z * z / 2) / np.sqrt(2 * np.pi), -x, np.inf)[0]
+
+    def ratio(x: float) -> float:
+        m2, m4 = moment(2, x), moment(4, x)
+        return m2 / np.sqrt(m4) if m4 > 0 else float("nan")
+
+    return np.asarray([ratio(float(x)) for x in np.ravel(t)]).reshape(np.shape(t))
+
+
+def monte_carlo(t: ArrayLike) -> Floats:
+    """S of a row of `DRAWS` seeded random keys; NaN where none of them is above 0.
+
+    >>> bool(abs(monte_carlo(0.0) - 6**-0.5) < 0.01)
+    True
+    """
+    z = np.random.default_rng(6).standard_normal(DRAWS)
+    rows = [np.maximum(x + z, 0) ** 2 for x in np.ravel(t)]
+    found = [float(sparsity.sparsity(row)) if row.any() else float("nan") for row in rows]
+    return np.asarray(found).reshape(np.shape(t))
+
+
+def this_package(t: ArrayLike) -> Floats:
+    """`attnmath.sparsity.relu_squared` at beta = t and gamma = 1."""
+    return sparsity.relu_squared(t, 1.0)
+
+
+METHODS: Mapping[str, Callable[[ArrayLike], Floats]] = MappingProxyType({
+    "this package": this_package,
+    "printed form": printed,
+    "quad": quadrature,
+    "Monte Carlo": monte_carlo,
+})  # fmt: skip
+
+
+def exact(t: float) -> mp.mpf:
+    """S to 60 digits, from parabolic cylinder functions: M_k = k! exp(-t^2/4) D_{-k-1}(-t) / sqrt(2 pi)."""
+    with mp.workdps(90):
+        x = mp.mpf(t)
+        m2, m4 = (mp.factorial(k) * mp.exp(-x * x / 4) * mp.pcfd(-k - 1, -x) / mp.sqrt(2 * mp.pi) for k in (2, 4))
+        return m2 / mp.sqrt(m4)
+
+
+def relative_errors(method: str, ratios: ArrayLike = RATIOS) -> Floats:
+    """Relative error of a method at each ratio; inf where it returns no number.
+
+    >>> bool(relative_errors("this package", [-40.0, 40.0]).max() < 4e-15)
+    True
+    """
+    if method not in METHODS:
+        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    t = np.atleast_1d(np.asarray(ratios, dtype=float))
+    values = METHODS[method](t)
+    with mp.workdps(60):
+        return np.asarray([float(abs(mp.mpf(float(v)) / exact(float(x)) - 1)) if np.isfinite(v) else np.inf
+                           for v, x in zip(values, t, strict=True)])  # fmt: skip
+
+
+def microseconds(method: str, values: int = 1000) -> float:
+    """Time for one value, in microseconds: the best of five calls with so many of them (one for slow methods)."""
+    t = np.linspace(-5, 5, values if method in {"this package", "printed form"} else 20)
+    best = min(_timed(METHODS[method], t) for _ in range(5))
+    return best / len(t) * 1e6
+
+
+def load_table() -> list[dict[str, Any]]:
+    """The table that ships with the package: a row for each method and ratio."""
+    text = (resources.files("attnmath") / "data" / "sparsity_benchmark.csv").read_text(encoding="utf-8")
+    return [{"method": row["method"], **{name: float(row[name]) for name in ("t", "relative_error", "microseconds")}}
+            for row in csv.DictReader(text.splitlines())]  # fmt: skip
+
+
+def main() -> int:
+    """Measure all methods and write the table and how it came about."""
+    parser = argparse.ArgumentParser(prog="python -m attnmath.sparsity_benchmark", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="directory for sparsity_benchmark.csv and .json")
+    folder = parser.parse_args().out
+    if not folder.is_dir():
+        parser.error(f"argument --out: expected a directory, got {folder}")
+    lines = ["method,t,relative_error,microseconds"]
+    for method in METHODS:
+        speed = microseconds(method)
+        lines += [f"{method},{t:g},{error:.1e},{speed:.2g}"
+                  for t, error in zip(RATIOS, relative_errors(method), strict=True)]  # fmt: skip
+    (folder / "sparsity_benchmark.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
+    record = {"command": " ".join(["python -m attnmath.sparsity_benchmark", *sys.argv[1:]]), "versions": versions,
+              "machine": platform.machine(), "cores": os.cpu_count(), "draws": DRAWS, "seed": 6}  # fmt: skip
+    (folder / "sparsity_benchmark.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _timed(function: Callable[[ArrayLike], Floats], t: Floats) -> float:
+    start = time.perf_counter()
+    function(t)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    sys.exit(main())
