@@ -112,6 +112,20 @@ def test_linear() -> None:
     assert sparsity.linear(q, mean, np.eye(2)) == pytest.approx(1 / np.sqrt(1 + 5 / 2.5**2))
 
 
+@both_backends
+def test_effective_support_counts_equal_entries(backend: str) -> None:
+    rows = make(backend, [[2.0, -2.0, 0.0, 0.0], [0.0, 0.0, 1e-200, 0.0]])
+    np.testing.assert_allclose(np.asarray(sparsity.effective_support(rows)), [2, 1], rtol=1e-14)
+    assert float(sparsity.effective_support(make(backend, [[3.0], [0.0]]), axis=0)[0]) == pytest.approx(1)
+
+
+def test_independent_entries_are_a_special_case() -> None:
+    q = np.asarray([1.0, 2.0, 5.0])
+    expected = 1 / np.sqrt(1 + (3.0 / 0.5 * np.linalg.norm(q) / q.sum()) ** 2)
+    assert sparsity.linear_independent(q, 0.5, 3.0) == pytest.approx(expected, rel=1e-14)
+    assert sparsity.linear_independent(q, 0.5, 0.0) == 1.0
+
+
 @pytest.mark.parametrize(
     "call, words",
     [
@@ -127,6 +141,11 @@ def test_linear() -> None:
         (lambda: sparsity.decay(1.5, 3), "lam: expected 0 < lam <= 1"),
         (lambda: sparsity.decay(0.5, 0), "n: expected integers"),
         (lambda: sparsity.decay(0.5, 2.5), "n: expected integers"),
+        (lambda: sparsity.effective_support([0.0]), "a: expected a non-zero entry"),
+        (lambda: sparsity.effective_support([1.0], axis=2), "axis: expected"),
+        (lambda: sparsity.linear_independent([1.0], 0.0, 1.0), "q.mean > 0"),
+        (lambda: sparsity.linear_independent([1.0], 1.0, -1.0), "deviation: expected at least 0"),
+        (lambda: sparsity.linear_independent([[1.0]], 1.0, 1.0), "q: expected 1 dim"),
         (lambda: sparsity.linear([-1.0], [1.0], [[1.0]]), "non-negative"),
         (lambda: sparsity.linear([0.0], [1.0], [[1.0]]), "q.mean > 0"),
         (lambda: sparsity.linear([1.0], [1.0], [[-1.0]]), "positive semi-definite"),
