@@ -14,6 +14,7 @@ by default stands in `attnmath.figures.catalogue`.
 
 from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
+from attnmath.figures.recall import recall_against
 from attnmath.figures.sparsity import clouds_over_diagonal, errors_by_method, times_by_method
 from attnmath.figures.spectrum import (
     decays_beside_predictions,
@@ -37,6 +38,7 @@ __all__ = [
     "matrix_heatmap",
     "quantile_bands",
     "rates_on_the_diagonal",
+    "recall_against",
     "times_by_method",
     "unit_disc",
 ]

@@ -14,7 +14,6 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,11 +24,8 @@ import torch
 from tqdm import tqdm
 
 from attnmath.recall.models import ATTENTIONS
+from attnmath.recall.table import COLUMNS, SETTINGS, prepare, read_table, rounded, sort
 from attnmath.recall.training import Settings, run
-
-#: Columns of the table: the settings of a run, and what it measured.
-MEASURES = ("recall", "S_1", "S_2", "support_1", "support_2")
-COLUMNS = (*(field.name for field in fields(Settings)), *MEASURES)
 
 
 def grid(
@@ -64,36 +60,24 @@ def sweep(settings: Iterable[Settings], path: str | Path, *, jobs: int | None = 
     missing = [s for s in wanted if s not in done]
     if not missing:
         return 0
-    _prepare(path)
+    prepare(path)
     parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
     bar = tqdm(total=len(wanted), initial=len(wanted) - len(missing), unit="run", disable=not progress)
     with bar, path.open("a", newline="", encoding="utf-8") as table:
         writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
         for row in parallel(joblib.delayed(run)(s) for s in missing):
-            writer.writerow({name: _rounded(row[name]) for name in COLUMNS})
+            writer.writerow({name: rounded(row[name]) for name in COLUMNS})
             table.flush()
             os.fsync(table.fileno())
             bar.update()
-    _sort(path)
+    sort(path)
     return len(missing)
-
-
-def read_table(path: str | Path) -> list[dict[str, Any]]:
-    """Read the rows of a table; a line that an interruption cut short is left out.
-
-    Raises `ValueError` if the file is not such a table.
-    """
-    text = Path(path).read_text(encoding="utf-8")
-    lines = text[: text.rfind("\n") + 1].splitlines()
-    if not lines or tuple(lines[0].split(",")) != COLUMNS:
-        raise ValueError(f"path: expected a table with the columns {', '.join(COLUMNS)} in {path}")
-    return [{name: _parsed(name, value) for name, value in row.items()} for row in csv.DictReader(lines)]
 
 
 def write_provenance(path: str | Path, command: str) -> Path:
     """Write beside the table how it came about: the command, the versions, and the values of every setting."""
     rows, target = read_table(path), Path(path).with_suffix(".json")
-    settings = {field.name: sorted({row[field.name] for row in rows}) for field in fields(Settings)}
+    settings = {name: sorted({row[name] for row in rows}) for name in SETTINGS}
     versions = {"python": platform.python_version(), "numpy": np.__version__, "torch": torch.__version__,
                 "joblib": joblib.__version__}  # fmt: skip
     record = {"command": command, "versions": versions, "machine": platform.machine(), "runs": len(rows), **settings}
@@ -101,48 +85,8 @@ def write_provenance(path: str | Path, command: str) -> Path:
     return target
 
 
-def _prepare(path: Path) -> None:
-    """Make sure that the table exists and ends with a whole line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        path.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
-        return
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        _replace(path, whole)
-
-
-def _sort(path: Path) -> None:
-    """Put the rows into the order of their settings, whatever the order in which runs ended."""
-    header, *rows = path.read_text(encoding="utf-8").splitlines()
-    names = list(ATTENTIONS)
-
-    def place(line: str) -> tuple[Any, ...]:
-        attention, *rest = line.split(",")[: len(fields(Settings))]
-        return names.index(attention), *map(float, rest)
-
-    _replace(path, "\n".join([header, *sorted(rows, key=place)]) + "\n")
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
-
-
 def _settings(row: Mapping[str, Any]) -> Settings:
-    return Settings(**{field.name: row[field.name] for field in fields(Settings)})
-
-
-def _rounded(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
-
-
-def _parsed(name: str, value: str) -> Any:
-    if name == "attention":
-        return value
-    return float(value) if name in {"rate", *MEASURES} else int(value)
+    return Settings(**{name: row[name] for name in SETTINGS})
 
 
 def command_line() -> str:

@@ -1,0 +1,91 @@
+"""The shipped table of the sweep, and what it says: means over seeds with their intervals."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from attnmath.estimate import Estimate, mean
+from attnmath.recall.table import read_table
+
+Row = dict[str, Any]
+
+
+class Cell(NamedTuple):
+    """One attention at one number of pairs and one width; its runs differ by their seed only."""
+
+    attention: str
+    pairs: int
+    width: int
+    rate: float
+    runs: tuple[Row, ...]
+
+
+def load_results() -> list[Row]:
+    """The table that ships with the package, a row for each run.
+
+    >>> sorted({row["attention"] for row in load_results()})
+    ['decay', 'elu+1', 'identity', 'relu^2', 'softmax']
+    """
+    with resources.as_file(resources.files("attnmath") / "data" / "recall.csv") as path:
+        return read_table(path)
+
+
+def load_provenance() -> dict[str, Any]:
+    """The command, versions and settings behind the shipped table."""
+    return json.loads((resources.files("attnmath") / "data" / "recall.json").read_text(encoding="utf-8"))
+
+
+def best_cells(rows: Sequence[Row]) -> list[Cell]:
+    """Group runs by attention, pairs and width, and keep the learning rate with the higher mean recall.
+
+    Every attention gets the same choice of rates.
+    """
+    if not rows:
+        raise ValueError("rows: expected at least one run, got none")
+    groups: dict[tuple[str, int, int], dict[float, list[Row]]] = {}
+    for row in rows:
+        by_rate = groups.setdefault((row["attention"], row["pairs"], row["width"]), {})
+        by_rate.setdefault(row["rate"], []).append(row)
+    cells = []
+    for key, by_rate in groups.items():
+        rate = max(by_rate, key=lambda r: float(np.mean([run["recall"] for run in by_rate[r]])))
+        cells.append(Cell(*key, rate, tuple(by_rate[rate])))
+    return cells
+
+
+def concentration(run: Row) -> tuple[float, float]:
+    """S and effective support of the rows in the more concentrated of the two layers.
+
+    A layer whose rows are all zero counts as not concentrated.
+
+    >>> concentration({"S_1": 0.5, "S_2": 0.2, "support_1": 3.0, "support_2": 1.1})
+    (0.2, 1.1)
+    """
+    layers = [(run[f"S_{k}"], run[f"support_{k}"]) for k in (1, 2) if not math.isnan(run[f"S_{k}"])]
+    return min(layers, default=(math.nan, math.nan), key=lambda layer: layer[1])
+
+
+def recall(cell: Cell) -> Estimate:
+    """Mean recall over the seeds with its standard error."""
+    return mean([run["recall"] for run in cell.runs])
+
+
+def interval(estimate: Estimate, runs: int, coverage: float = 0.95) -> tuple[Any, Any]:
+    """Student's interval for a mean over so few runs.
+
+    >>> low, high = interval(Estimate(0.5, 0.1), 3)
+    >>> round(float(high - low), 3)
+    0.861
+    """
+    if runs < 2:
+        raise ValueError(f"runs: expected at least 2, got {runs}")
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage}")
+    return estimate.interval(float(stats.t.ppf((1 + coverage) / 2, runs - 1)))
