@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 from attnmath.checks import positive_integer
 from attnmath.kernels import elu_plus_one
@@ -72,9 +73,11 @@ class Layer(nn.Module):
         self.weigh = ATTENTIONS[attention]
         self.norm, self.norm_after = nn.LayerNorm(width), nn.LayerNorm(width)
         self.now, self.before = nn.Parameter(torch.ones(3, width)), nn.Parameter(torch.zeros(3, width))
-        self.project = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(4))
+        self.project = nn.ModuleList(skip_init(nn.Linear, width, width, bias=False) for _ in range(4))
         self.rate = nn.Parameter(torch.tensor(2.0))  # of decay: sigmoid(2) = 0.88
-        self.forward_part = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+        self.forward_part = nn.Sequential(
+            skip_init(nn.Linear, width, 2 * width), nn.GELU(), skip_init(nn.Linear, 2 * width, width)
+        )
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the layer's output, shape of x, and its weights, shape (size, n, n)."""
@@ -98,9 +101,9 @@ class Recaller(nn.Module):
         if attention not in ATTENTIONS:
             raise ValueError(f"attention: expected one of {', '.join(ATTENTIONS)}, got {attention!r}")
         width = positive_integer(width, "width")
-        self.embed = nn.Embedding(KEYS + VALUES, width)
+        self.embed = skip_init(nn.Embedding, KEYS + VALUES, width)
         self.layers = nn.ModuleList(Layer(attention, width) for _ in range(2))
-        self.norm, self.read = nn.LayerNorm(width), nn.Linear(width, VALUES)
+        self.norm, self.read = nn.LayerNorm(width), skip_init(nn.Linear, width, VALUES)
         for part in self.modules():
             if isinstance(part, nn.Embedding):
                 nn.init.normal_(part.weight, generator=generator)

@@ -33,13 +33,13 @@ def grid(
     pairs: Sequence[int] = (4, 8, 16, 32),
     widths: Sequence[int] = (8, 16, 32),
     seeds: Sequence[int] = (0, 1, 2),
-    rates: Sequence[float] = (3e-3, 1e-2),
+    rates: Sequence[float] = (3e-3, 1e-2, 3e-2),
     **fixed: Any,
 ) -> list[Settings]:
     """Every combination of the given values; `fixed` goes to `Settings` as it is.
 
     >>> len(grid())
-    360
+    540
     """
     for name, values in (("attentions", attentions), ("pairs", pairs), ("widths", widths), ("seeds", seeds),
                          ("rates", rates)):  # fmt: skip
