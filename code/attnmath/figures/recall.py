@@ -13,12 +13,14 @@ from attnmath.figures.drawing import axes_or_new, line_styles
 
 def recall_against(
     points: Mapping[str, ArrayLike], *, connected: bool = False, chance: float | None = None, xlabel: str = "",
-    xscale: str = "linear", title: str = "", legend: bool = True, ax: Axes | None = None,
+    xscale: str = "linear", ticks: ArrayLike | None = None, title: str = "", legend: str | None = "best",
+    ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw recall with its interval against a quantity, one marker for each kind of attention.
 
     points : label to rows of x, recall, lower and upper end of its interval, shape (N, 4).
     connected : join the points of a kind. chance : level of guessing, a grey line.
+    ticks : the only marks of the horizontal axis. legend : its place, or None for no legend.
     """
     ax = axes_or_new(ax)
     if chance is not None:
@@ -32,6 +34,9 @@ def recall_against(
         line = style if connected else style | {"linestyle": "none"}
         ax.errorbar(x, middle, bars, label=label, capsize=2, markersize=5, elinewidth=1, alpha=0.85, **line)
     ax.set(xlabel=xlabel, ylabel="$R$", xscale=xscale, ylim=(-0.03, 1.05), title=title)
-    if legend:
-        ax.legend()
+    if ticks is not None:
+        ax.set_xticks(np.asarray(ticks), [f"{tick:g}" for tick in np.asarray(ticks)])
+        ax.set_xticks([], minor=True)
+    if legend is not None:
+        ax.legend(loc=legend)
     return ax

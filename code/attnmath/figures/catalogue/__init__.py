@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from attnmath.figures.catalogue import (
+    associative_recall,
     computing,
     concentration,
     cost,
@@ -23,6 +24,7 @@ from attnmath.figures.published import PublishedFigure
 
 #: Every published figure, by its name.
 FIGURES: Mapping[str, PublishedFigure] = MappingProxyType({
+    **associative_recall.FIGURES,
     **computing.FIGURES,
     **concentration.FIGURES,
     **cost.FIGURES,

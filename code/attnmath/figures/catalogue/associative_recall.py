@@ -51,7 +51,7 @@ def by_support() -> dict[str, Any]:
         "chance": 1 / VALUES,
         "xlabel": "$nS^2$",
         "xscale": "log",
-        "legend": False,
+        "legend": None,
     }
 
 
@@ -66,8 +66,9 @@ def by_pairs(width: int) -> Callable[[], dict[str, Any]]:
             "chance": 1 / VALUES,
             "xlabel": "$D$",
             "xscale": "log",
+            "ticks": sorted({cell.pairs for cell in chosen}),
             "title": f"$d={width}$",
-            "legend": width == 8,
+            "legend": "center" if width == 32 else None,
         }
 
     return arguments
