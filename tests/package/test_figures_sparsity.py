@@ -1,4 +1,4 @@
-"""Clouds, errors and times draw what they are given, and refuse what cannot be drawn."""
+"""Clouds, errors, times and recall draw what they are given, and refuse what cannot be drawn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from attnmath.figures import clouds_over_diagonal, errors_by_method, times_by_method
+from attnmath.figures import clouds_over_diagonal, errors_by_method, recall_against, times_by_method
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +31,21 @@ def test_times_are_named() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == ["fast", "slow"]
 
 
+def test_recall_has_its_interval_cut_at_the_ends_of_the_scale() -> None:
+    ax = recall_against({"a": [[4.0, 0.9, 0.5, 1.4]]}, chance=0.1, ticks=[4.0], legend=None)
+    (bar,) = [segment for container in ax.containers for segment in container[2][0].get_segments()]
+    np.testing.assert_allclose(bar[:, 1], [0.5, 1.0])
+    assert ax.get_legend() is None and [label.get_text() for label in ax.get_xticklabels()] == ["4"]
+
+
 @pytest.mark.parametrize(
     "call, words",
     [
         (lambda: clouds_over_diagonal({"a": ([1.0], [1.0, 2.0])}), "clouds.'a'.: expected as many"),
         (lambda: clouds_over_diagonal({"a": ([np.nan], [1.0])}), "clouds.'a'.: expected as many finite"),
         (lambda: errors_by_method([0.0], {"m": [1.0, 2.0]}), "errors.'m'.: expected 1 values, got 2"),
+        (lambda: recall_against({"a": [[1.0, 0.5]]}), "points.'a'.: expected finite rows"),
+        (lambda: recall_against({"a": [[np.nan, 0.5, 0.4, 0.6]]}), "points.'a'.: expected finite rows"),
         (lambda: times_by_method({"m": 0.0}), "times: expected positive"),
     ],
 )
