@@ -14,8 +14,8 @@ from attnmath.figures.drawing import axes_or_new, line_styles
 
 def recall_against(
     points: Mapping[str, ArrayLike], *, connected: bool = False, chance: float | None = None, xlabel: str = "",
-    xscale: str = "linear", ticks: ArrayLike | None = None, title: str = "", legend: Literal["best", "center"] | None = "best",
-    ax: Axes | None = None,
+    xscale: str = "linear", ticks: ArrayLike | None = None, title: str = "",
+    legend: Literal["best", "center"] | None = "best", ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw recall with its interval against a quantity, one marker for each kind of attention.
 
