@@ -120,6 +120,7 @@ def log_determinant(A: Array) -> tuple[Array, Array]:
     A singular matrix gets 0 and -inf. The determinant itself underflows for all but small matrices:
     the example has one of exp(-921).
 
+    >>> import numpy as np
     >>> sign, log = log_determinant(np.diag(np.full(400, 0.1)))
     >>> float(sign), round(float(log), 3), float(np.linalg.det(np.diag(np.full(400, 0.1))))
     (1.0, -921.034, 0.0)
