@@ -76,7 +76,7 @@ def by_pairs(width: int) -> Callable[[], dict[str, Any]]:
 
 FIGURES = {
     "fig_recall_pairs": PublishedFigure(
-        tuple(Panel(recall_against, by_pairs(width)) for width in (8, 16, 32)), size=(11.0, 3.8)
+        tuple(Panel(recall_against, by_pairs(width)) for width in (8, 16, 32)), size=(8.8, 3.4)
     ),
     "fig_recall_sparsity": PublishedFigure(
         (Panel(recall_against, by_sparsity), Panel(recall_against, by_support)), size=(9.2, 4.2)
