@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import os
 import platform
@@ -26,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import integrate, special
 
 from attnmath import sparsity
+from attnmath.checks import positive_integer
 
 Floats = NDArray[Any]
 
@@ -105,8 +107,7 @@ def relative_errors(method: str, ratios: ArrayLike = RATIOS) -> Floats:
     >>> bool(relative_errors("this package", [-40.0, 40.0]).max() < 4e-15)
     True
     """
-    if method not in METHODS:
-        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    _known(method)
     t = np.atleast_1d(np.asarray(ratios, dtype=float))
     values = METHODS[method](t)
     with mp.workdps(60):
@@ -116,7 +117,8 @@ def relative_errors(method: str, ratios: ArrayLike = RATIOS) -> Floats:
 
 def microseconds(method: str, values: int = 1000) -> float:
     """Time for one value, in microseconds: the best of five calls with so many of them (one for slow methods)."""
-    t = np.linspace(-5, 5, values if method in {"this package", "printed form"} else 20)
+    _known(method)
+    t = np.linspace(-5, 5, positive_integer(values, "values") if method in {"this package", "printed form"} else 20)
     best = min(_timed(METHODS[method], t) for _ in range(5))
     return best / len(t) * 1e6
 
@@ -140,12 +142,19 @@ def main() -> int:
         speed = microseconds(method)
         lines += [f"{method},{t:g},{error:.1e},{speed:.2g}"
                   for t, error in zip(RATIOS, relative_errors(method), strict=True)]  # fmt: skip
-    (folder / "sparsity_benchmark.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    table = "\n".join(lines) + "\n"
+    (folder / "sparsity_benchmark.csv").write_bytes(table.encode())
     versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
     record = {"command": " ".join(["python -m attnmath.sparsity_benchmark", *sys.argv[1:]]), "versions": versions,
-              "machine": platform.machine(), "cores": os.cpu_count(), "draws": DRAWS, "seed": 6}  # fmt: skip
+              "machine": platform.machine(), "cores": os.cpu_count(), "draws": DRAWS, "seed": 6,
+              "sha256": hashlib.sha256(table.encode()).hexdigest()}  # fmt: skip
     (folder / "sparsity_benchmark.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return 0
+
+
+def _known(method: str) -> None:
+    if method not in METHODS:
+        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
 
 
 def _timed(function: Callable[[ArrayLike], Floats], t: Floats) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
+from importlib import resources
 from itertools import product
 from pathlib import Path
 
@@ -156,6 +158,8 @@ def test_the_shipped_table_is_complete() -> None:
     assert sorted(found) == sorted(wanted) and len(found) == record["runs"]
     assert set(record["attention"]) == set(ATTENTION_NAMES)
     assert len(record["pairs"]) >= 3 and len(record["width"]) >= 2 and len(record["seed"]) >= 3
+    stored = resources.files("attnmath") / "data" / "recall.csv"
+    assert hashlib.sha256(stored.read_bytes()).hexdigest() == record["sha256"]
     assert record["command"].startswith("python -m attnmath.recall") and "torch" in record["versions"]
     assert {sweep.Settings(**{k: row[k] for k in COLUMNS[:7]}) for row in rows} == set(sweep.grid())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -46,8 +47,10 @@ def test_the_shipped_table_is_what_the_program_finds() -> None:
         # Errors below a few ulps differ from machine to machine, and so does what is left where all digits are lost.
         for new, old in zip(found, stored, strict=True):
             assert new == old or max(new, old) < 1e-13 or 0.5 < new / old < 2 or min(new, old) > 0.5
-    record = json.loads((resources.files("attnmath") / "data" / "sparsity_benchmark.json").read_text(encoding="utf-8"))
+    data = resources.files("attnmath") / "data"
+    record = json.loads((data / "sparsity_benchmark.json").read_text(encoding="utf-8"))
     assert {"command", "versions", "machine", "seed"} <= set(record)
+    assert hashlib.sha256((data / "sparsity_benchmark.csv").read_bytes()).hexdigest() == record["sha256"]
 
 
 def test_the_command_refuses_a_missing_folder(tmp_path: Path) -> None:
@@ -59,3 +62,7 @@ def test_the_command_refuses_a_missing_folder(tmp_path: Path) -> None:
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="method: expected one of this package"):
         benchmark.relative_errors("guess")
+    with pytest.raises(ValueError, match="method: expected one of this package"):
+        benchmark.microseconds("guess")
+    with pytest.raises(ValueError, match="values: expected a positive integer"):
+        benchmark.microseconds("printed form", 0)

@@ -9,6 +9,7 @@ Runs go through joblib, so that a cluster takes one line around the call and no 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import platform
@@ -75,12 +76,14 @@ def sweep(settings: Iterable[Settings], path: str | Path, *, jobs: int | None = 
 
 
 def write_provenance(path: str | Path, command: str) -> Path:
-    """Write beside the table how it came about: the command, the versions, and the values of every setting."""
+    """Write beside the table how it came about: the command, the versions, its hash, and every setting."""
     rows, target = read_table(path), Path(path).with_suffix(".json")
     settings = {name: sorted({row[name] for row in rows}) for name in SETTINGS}
     versions = {"python": platform.python_version(), "numpy": np.__version__, "torch": torch.__version__,
                 "joblib": joblib.__version__}  # fmt: skip
-    record = {"command": command, "versions": versions, "machine": platform.machine(), "runs": len(rows), **settings}
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    record = {"command": command, "versions": versions, "machine": platform.machine(), "sha256": digest,
+              "runs": len(rows), **settings}  # fmt: skip
     target.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return target
 
