@@ -41,8 +41,7 @@ book: site ## make the environment, execute every notebook, build the site into 
 test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, site
 	@$(RUN) tools/summary.py
 
-figures: environment ## draw the published figures into figures/, PNG and SVG
-	@$(RUN) -m attnmath.figures --out figures
+figures: execute ## publish what the notebooks draw into figures/, PNG and SVG (runs the changed ones first)
 
 serve: book ## build, and read the book at http://localhost:8000 (PORT=...)
 	@$(RUN) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
@@ -56,8 +55,9 @@ format: environment ## put the code into its standard form
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
-execute: environment ## re-run the notebooks that have changed and store their outputs (ALL=1: every one)
+execute: environment ## re-run the notebooks that have changed, store their outputs, publish figures (ALL=1: every one)
 	@$(RUN) tools/execute.py --jobs $(JOBS) $(if $(ALL),--all)
+	@$(RUN) tools/publish.py
 
 bench: environment ## time the book against its budgets and rewrite the Numbers table of README.md
 	@$(RUN) tools/bench.py $(if $(ONLY),--only $(ONLY))

@@ -4,8 +4,8 @@ Prints a table of medians and rewrites the *Numbers* table of README.md, where e
 as a share of its budget and as a multiple of a fixed calibration workload, so that figures from
 different machines can be compared. A new bench is a function that yields measurements:
 
-    @bench("figures")
-    def figures(options): yield measure("draw every figure", 30, lambda: ..., options.repeat)
+    @bench("lint")
+    def lint(options): yield measure("`make lint`", 30, lambda: ..., options.repeat)
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--repeat", type=int, default=3, help="runs of each short measurement (default: 3)")
     parser.add_argument("--dry-run", action="store_true", help="leave README.md alone")
     options = parser.parse_args(arguments)
-    execute.limit_threads()
+    execute.fix_arithmetic()
     unit = measure("calibration", 1, calibrate, 5).median
     print(f"calibration: {unit:.2f} s", flush=True)
     measurements = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -75,10 +76,18 @@ def describe_failure(notebook: Path, cells: Sequence[Any], error: BaseException)
     return f"{name}: {type(error).__name__}: {error}"
 
 
-def limit_threads() -> None:
-    """Give each kernel one thread for linear algebra: notebooks run side by side already."""
+def fix_arithmetic() -> None:
+    """Let each kernel round alike, whatever the caller's environment says and whichever processor it is.
+
+    The number of threads and the width of the vector instructions decide the order of sums, hence
+    last digits, and eigenvalues near zero show them in a figure. Notebooks run side by side already,
+    so more threads would gain nothing.
+    """
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(threads, "1")
+        os.environ[threads] = "1"
+    if platform.machine() in ("x86_64", "AMD64"):  # elsewhere these names mean nothing, and OpenBLAS complains
+        os.environ["OPENBLAS_CORETYPE"] = "Haswell"
+        os.environ["NPY_DISABLE_CPU_FEATURES"] = "X86_V4 AVX512_ICL AVX512_SPR"
 
 
 def run(path: Path) -> Any:
@@ -88,7 +97,7 @@ def run(path: Path) -> Any:
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
 
-    limit_threads()
+    fix_arithmetic()
     os.environ.pop("MPLBACKEND", None)  # the kernel chooses its own, which draws into the page
     notebook = nbformat.read(path, as_version=4)
     # No kernel that a user has installed elsewhere under the same name: only this environment's.

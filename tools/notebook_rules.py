@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from compare_pictures import PICTURES, THIS_MACHINE
 from randomness import unseeded
 
 Notebook = dict[str, Any]
@@ -123,6 +124,49 @@ def _figure_faults(mystnb: dict[str, Any]) -> Iterator[str]:
             yield f"without a {field} (mystnb.figure.{field})"
 
 
+def shown_figures(notebook: Notebook) -> list[str]:
+    """A figure cell ends in `figures.show(figure)`, and what it stores is one picture, PNG and SVG."""
+    faults = []
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        pictures = [o["data"] for o in cell["outputs"] if any(k.startswith("image/") for k in o.get("data", {}))]
+        named = bool(((cell["metadata"].get("mystnb") or {}).get("figure") or {}).get("name"))
+        if not (pictures or named or "figures.show(" in text(cell["source"])):
+            continue
+        if not ends_in_show(text(cell["source"])):
+            faults.append(f"code cell {number} draws a figure and does not end in figures.show(figure)")
+        if len(pictures) != 1:
+            faults.append(f"code cell {number} stores {len(pictures)} pictures, 1 is expected")
+        kinds = {k for data in pictures for k in data if k.startswith("image/") and text(data[k]).strip()}
+        if kinds != set(PICTURES):
+            faults.append(f"code cell {number} stores its figure as {', '.join(sorted(kinds)) or 'nothing'}, "
+                          f"{' and '.join(PICTURES)} are expected")  # fmt: skip
+    return faults
+
+
+def ends_in_show(source: str) -> bool:
+    """Return whether the last statement is the call `figures.show(...)`, alone.
+
+    >>> [ends_in_show(s) for s in ("figures.show(figure)", "plt.show()", "x = figures.show(figure)", "a b")]
+    [True, False, False, False]
+    """
+    try:
+        last = ast.parse(source).body[-1:]
+    except SyntaxError:
+        return False
+    call = last[0].value if last and isinstance(last[0], ast.Expr) else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func) == "figures.show"
+
+
+def one_machine(notebook: Notebook) -> list[str]:
+    """A picture is exempt from the comparison (`compare_pictures`) only where its caption says "one machine"."""
+    faults = []
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        caption = str(((cell["metadata"].get("mystnb") or {}).get("figure") or {}).get("caption") or "")
+        if THIS_MACHINE in cell["metadata"].get("tags", []) and "one machine" not in caption:
+            faults.append(f"code cell {number} is tagged {THIS_MACHINE}, and its caption does not say `one machine`")
+    return faults
+
+
 def figure_names(notebook: Notebook) -> list[str]:
     """Return the names of a notebook's figures; over the whole book no two may be the same."""
     figures = [(c["metadata"].get("mystnb") or {}).get("figure") or {} for c in code_cells(notebook)]
@@ -177,7 +221,7 @@ RULES: dict[str, Rule] = {
     rule.__name__: rule
     for rule in (
         executed_in_order, no_errors, short_cells, no_semicolon, nothing_skipped, no_shell, seeded_randomness,
-        described_figures, solved_exercises, portable_outputs, loads_its_claims,
+        described_figures, shown_figures, one_machine, solved_exercises, portable_outputs, loads_its_claims,
     )
 }  # fmt: skip
 

@@ -1,7 +1,8 @@
 """Prove the stored outputs: re-execute notebooks and compare every output with the stored one.
 
 ``python tools/prove.py [--all] [--jobs N] [PATHS]`` runs nbval, strictly, on the notebooks that
-have changed since they were last proved, or whose package, claims or pins have.
+have changed since they were last proved, or whose package, claims or pins have. Pictures are
+compared as well, byte for byte (see `compare_pictures`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import execute
 import stamps
 
 
@@ -41,11 +43,12 @@ def run_nbval(notebooks: list[Path], jobs: int) -> tuple[int, Watch]:
     import pytest
 
     os.environ.pop("MPLBACKEND", None)  # the kernel chooses its own, which draws into the page
+    execute.fix_arithmetic()
     watch = Watch()
     workers = ["-n", str(min(jobs, len(notebooks))), "--dist", "loadscope"] if jobs > 1 else []
     code = pytest.main(
         ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=600", *workers, "-qq", "--no-header",
-         "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=",
+         "-p", "compare_pictures", "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=",
          f"--rootdir={stamps.ROOT}", *map(str, notebooks)],
         plugins=[watch],
     )  # fmt: skip

@@ -72,13 +72,13 @@ def record(stamp: Path, inputs: str) -> None:
     write_atomically(stamp, inputs + "\n")
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that no reader, and no interruption, ever leaves half of it."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file so that no reader, and no interruption, ever leaves half of it; text goes out as UTF-8."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as stream:
+    with tempfile.NamedTemporaryFile("wb", dir=path.parent, delete=False) as stream:
         fresh = Path(stream.name)
         try:
-            stream.write(text)
+            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
             stream.flush()
             fresh.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
             fresh.replace(path)

@@ -12,7 +12,7 @@ Rooms, each named by what the textbook calls the thing:
 * `attnmath.estimate`: Monte Carlo estimates with their standard errors;
 * `attnmath.derive`: the sympy derivations, one small module per result;
 * `attnmath.ledger`: claims, verdicts, and the evidence a verdict needs;
-* `attnmath.figures`: one function per published figure.
+* `attnmath.figures`: functions that draw on given Axes, and `show`, which ends a figure cell.
 
 What attention itself computes takes numpy arrays and torch tensors alike; torch is optional.
 """

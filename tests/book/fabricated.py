@@ -7,10 +7,15 @@ from typing import Any
 
 FIRST = """import matplotlib.pyplot as plt
 import numpy as np
+from attnmath import figures
 from attnmath.ledger import load_claims
 
 plt.style.use("attnmath.figures.book")
 claims = load_claims("tiny")"""
+
+FIGURE = """figure, ax = plt.subplots()
+ax.plot([0, 1])
+figures.show(figure)"""
 
 EXERCISES = """```{{exercise}} One more
 :label: tiny-{0}
@@ -41,6 +46,12 @@ def shown(value: str, kind: str = "text/plain") -> dict[str, Any]:
     return {"output_type": "display_data", "metadata": {}, "data": {kind: value}}
 
 
+def picture(png: str = "aGVsbG8=", svg: str = "<svg/>") -> dict[str, Any]:
+    """Return an output that shows a picture in both formats."""
+    data = {"image/svg+xml": svg, "image/png": png, "text/plain": "<figure: 1 panel, 6.4 x 4 in>"}
+    return {"output_type": "execute_result", "execution_count": 3, "metadata": {}, "data": data}
+
+
 def printed(value: str, name: str = "stdout") -> dict[str, Any]:
     """Return an output that printed a text."""
     return {"output_type": "stream", "name": name, "text": value}
@@ -57,6 +68,6 @@ def good_notebook() -> dict[str, Any]:
         {"cell_type": "markdown", "id": "prose", "source": prose, "metadata": {}},
         code(FIRST, 1),
         code("rng = np.random.default_rng(5)\nprint(1 + 1)", 2, printed("2\n")),
-        code("plt.plot([0, 1])\nplt.show()", 3, shown("aGVsbG8=", "image/png"), mystnb=mystnb),
+        code(FIGURE, 3, picture(), mystnb=mystnb),
     ]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}

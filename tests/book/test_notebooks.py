@@ -13,7 +13,7 @@ import yaml
 
 import notebook_rules
 import stamps
-from fabricated import code, good_notebook, printed, shown
+from fabricated import FIGURE, code, good_notebook, picture, printed, shown
 from notebook_rules import RULES
 from randomness import unseeded
 
@@ -98,6 +98,16 @@ BREACHES: list[tuple[str, str, Callable[[list[Any]], object]]] = [
     ("described_figures", "a slug", lambda c: c[3]["metadata"]["mystnb"]["image"].update(alt="fig_line_" * 9)),
     ("described_figures", "no caption", lambda c: c[3]["metadata"]["mystnb"]["figure"].pop("caption")),
     ("described_figures", "no name", lambda c: c[3]["metadata"]["mystnb"]["figure"].update(name=" ")),
+    ("shown_figures", "plt.show", source(3, FIGURE.replace("figures.show(figure)", "plt.show()"))),
+    ("shown_figures", "a line behind show", source(3, FIGURE + "\nplt.close()")),
+    ("shown_figures", "no SVG", output(3, picture(svg=""))),
+    ("shown_figures", "no PNG", output(3, picture(png=""))),
+    ("shown_figures", "a JPEG beside them", lambda c: c[3]["outputs"][0]["data"].update({"image/jpeg": "aGVsbG8="})),
+    ("shown_figures", "two pictures", output(3, picture(), picture())),
+    ("shown_figures", "no picture", output(3)),
+    ("shown_figures", "an unnamed picture", lambda c: c[2].update(outputs=[shown("aGVsbG8=", "image/png")])),
+    ("one_machine", "a tag without a reason", lambda c: c[3]["metadata"].update(tags=["this-machine"])),
+    ("one_machine", "a tag on no figure", lambda c: c[2]["metadata"].update(tags=["this-machine"])),
     ("solved_exercises", "two exercises", source(0, PROSE.partition("{exercise}")[2])),
     ("solved_exercises", "an unsolved one", source(0, PROSE.replace("{solution} tiny-two", "{note} tiny-two"))),
     ("solved_exercises", "a solution in full view", source(0, PROSE.replace(":class: dropdown", ""))),
@@ -126,6 +136,12 @@ def test_every_rule_has_a_negative_control() -> None:
 def test_image_data_is_not_read_as_text() -> None:
     notebook = spoilt(output(3, shown("iVBOR/tmp/aa0x7f3a2c1b9d30", "image/png")))
     assert RULES["portable_outputs"](notebook) == []
+
+
+def test_a_figure_of_one_machine_says_so_in_its_caption() -> None:
+    notebook = spoilt(lambda cells: cells[3]["metadata"].update(tags=["this-machine"]))
+    notebook["cells"][3]["metadata"]["mystnb"]["figure"]["caption"] = "Seconds, on one machine."
+    assert RULES["one_machine"](notebook) == []
 
 
 def test_two_figures_of_one_name_are_seen() -> None:

@@ -1,62 +1,84 @@
-"""The figures: as published, drawn on the caller's Axes, and written byte for byte the same."""
+"""The figures: drawn on the caller's Axes, in the book's style, and encoded byte for byte the same."""
 
 from __future__ import annotations
 
+import base64
+import io
 import subprocess
 import sys
-from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from PIL import Image
 
 from attnmath.estimate import Estimate
-from attnmath.figures import decay_with_rates, density_curves, estimates_against
-from attnmath.figures.__main__ import main
-from attnmath.figures.catalogue import FIGURES
-from attnmath.figures.published import STYLE, encode, publish
+from attnmath.figures import attention_heatmap, decay_with_rates, density_curves, estimates_against, mask_pattern, show
+from attnmath.figures.show import STYLE, encode
 
-PUBLISHED = Path(__file__).parents[2] / "figures"
-
-
-def image_test(name: str):
-    """A test that draws one published figure and compares it with the published image."""
-
-    # Text is hinted by the platform's font engine; a root mean square of 2 grey levels lets that through.
-    @pytest.mark.mpl_image_compare(filename=f"{name}.png", tolerance=2, style=STYLE, savefig_kwargs={"dpi": 200})
-    def test() -> plt.Figure:
-        return FIGURES[name].draw()
-
-    return test
-
-
-for _name in FIGURES:
-    globals()[f"test_{_name}_is_as_published"] = image_test(_name)
+DRAW = """
+import sys
+import matplotlib
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+from attnmath.figures import curves, mask_pattern, show
+{before}
+figure, (left, right) = plt.subplots(1, 2)
+curves([0, 1, 2], {{"$y$": [0.0, 1.0, 4.0]}}, ax=left)
+mask_pattern([[True, False], [True, True]], ax=right)
+picture = show(figure)
+sys.stdout.buffer.write(picture.png + picture.svg.encode())
+"""
 
 
-def test_published_files_and_the_catalogue_are_the_same_set() -> None:
-    for suffix in ("png", "svg"):
-        assert {p.stem for p in PUBLISHED.glob(f"*.{suffix}")} == set(FIGURES)
+def drawn_elsewhere(before: str = "") -> bytes:
+    """The bytes of a figure with lines and an image, drawn in a process of its own."""
+    command = [sys.executable, "-c", DRAW.format(before=before)]
+    return subprocess.run(command, check=True, capture_output=True).stdout
 
 
-def test_figures_are_written_byte_for_byte_in_two_processes(tmp_path: Path) -> None:
-    name = "fig_cosine_density"
-    for folder in ("a", "b"):
-        command = [sys.executable, "-m", "attnmath.figures", name, "--out", str(tmp_path / folder)]
-        assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.count(name) == 2
-    for suffix in ("png", "svg"):
-        first, second = ((tmp_path / folder / f"{name}.{suffix}").read_bytes() for folder in "ab")
-        assert first == second
+def test_a_figure_has_the_same_bytes_in_two_processes() -> None:
+    first = drawn_elsewhere()
+    assert first == drawn_elsewhere()
+    # Figures that were drawn before in the same process leave no trace.
+    assert first == drawn_elsewhere("show(curves([0, 1], {'$z$': [1.0, 2.0]}).figure)")
+    assert first != drawn_elsewhere("matplotlib.rcParams['lines.linewidth'] = 3")
+
+
+def test_show_returns_both_formats_and_closes_the_figure() -> None:
+    figure, ax = plt.subplots(figsize=(5, 3))
+    ax.plot([0, 1])
+    picture = show(figure)
+    assert not plt.fignum_exists(figure.number)
+    bundle = picture._repr_mimebundle_()
+    assert base64.b64decode(bundle["image/png"]) == picture.png
+    assert bundle["image/svg+xml"] == picture.svg
+    assert bundle["text/plain"] == repr(picture) == "<figure: 1 panel, 5 x 3 in>"
+    with plt.style.context(STYLE):
+        dots = mpl.rcParams["savefig.dpi"]
+    assert Image.open(io.BytesIO(picture.png)).size == (5 * dots, 3 * dots)
+    assert 'width="360pt"' in picture.svg
+    assert "dc:date" not in picture.svg
+
+
+def test_a_colour_bar_is_not_a_panel() -> None:
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 4))
+    attention_heatmap(np.eye(3), ax=left)
+    mask_pattern(np.eye(3, dtype=bool), ax=right)
+    assert len(figure.axes) == 3
+    assert repr(show(figure)) == "<figure: 2 panels, 8 x 4 in>"
 
 
 def test_other_data_on_the_callers_axes_touches_no_global_state() -> None:
     before = dict(mpl.rcParams)
-    _, ax = plt.subplots()
+    figure, ax = plt.subplots()
     drawn = estimates_against([1, 2], {"$x$": Estimate(np.ones(2), np.zeros(2))}, predictions={"$p$": [1, 1]}, ax=ax)
-    assert drawn is ax and len(plt.get_fignums()) == 1 and dict(mpl.rcParams) == before
+    assert drawn is ax and len(plt.get_fignums()) == 1
     assert density_curves([0, 1], {"$a$": [1, 2]}, reference={"$b$": [2, 1]}, ax=ax) is ax
     assert decay_with_rates([1, 2], {"$a$": [1, 2]}).figure is not ax.figure
+    show(figure)
+    assert dict(mpl.rcParams) == before
     plt.close("all")
 
 
@@ -75,26 +97,11 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match=r"estimates\['x'\]: expected 2 values"):
         estimates_against([1, 2], {"x": Estimate(np.ones(3), np.zeros(3))})
     plt.close("all")
-    figure = plt.figure()
+    figure, ax = plt.subplots()
     with pytest.raises(ValueError, match="format: expected one of png, svg, got 'gif'"):
         encode(figure, "gif")
+    with pytest.raises(TypeError, match="figure: expected a matplotlib Figure, got Axes; an Axes has it"):
+        show(ax)
+    with pytest.raises(TypeError, match="figure: expected a matplotlib Figure, got NoneType$"):
+        show(None)
     plt.close(figure)
-
-
-def test_the_command_lists_and_refuses(tmp_path: Path, capsys) -> None:
-    assert main(["--list"]) == 0 and capsys.readouterr().out.split() == sorted(FIGURES)
-    with pytest.raises(SystemExit):
-        main(["fig_of_nothing"])
-    assert "expected a name that --list prints, got fig_of_nothing" in capsys.readouterr().err
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SystemExit):
-        main(["fig_cosine_density", "--out", str(tmp_path / "file")])
-    assert "--out: expected a folder" in capsys.readouterr().err
-
-
-def test_an_unchanged_figure_is_not_rewritten(tmp_path: Path) -> None:
-    name = "fig_cosine_density"
-    (path,) = publish(name, FIGURES[name], tmp_path, ("svg",))
-    stamp = path.stat().st_mtime_ns
-    publish(name, FIGURES[name], tmp_path, ("svg",))
-    assert path.stat().st_mtime_ns == stamp

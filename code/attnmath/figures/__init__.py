@@ -7,14 +7,17 @@
 >>> ax.get_yscale()
 'log'
 
-`python -m attnmath.figures --list` names the published figures and
-`python -m attnmath.figures NAME --format svg --out DIR` writes one. What each of them draws
-by default stands in `attnmath.figures.catalogue`.
+`show` turns a finished figure into a picture that a notebook displays and stores, PNG and SVG:
+
+>>> from attnmath.figures import show
+>>> show(ax.figure)
+<figure: 1 panel, 6.4 x 4.8 in>
 """
 
 from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
 from attnmath.figures.recall import recall_against
+from attnmath.figures.show import show
 from attnmath.figures.sparsity import clouds_over_diagonal, errors_by_method, times_by_method
 from attnmath.figures.spectrum import (
     decays_beside_predictions,
@@ -39,6 +42,7 @@ __all__ = [
     "quantile_bands",
     "rates_on_the_diagonal",
     "recall_against",
+    "show",
     "times_by_method",
     "unit_disc",
 ]

@@ -1,4 +1,4 @@
-"""Figures of the chapter on associative recall, from the shipped table of the sweep."""
+"""Numbers behind the figures of the chapter on associative recall, from the shipped table of the sweep."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from attnmath.figures.published import Panel, PublishedFigure
-from attnmath.figures.recall import recall_against
 from attnmath.recall import results
 from attnmath.recall.table import ATTENTION_NAMES
 from attnmath.recall.task import VALUES
@@ -72,13 +70,3 @@ def by_pairs(width: int) -> Callable[[], dict[str, Any]]:
         }
 
     return arguments
-
-
-FIGURES = {
-    "fig_recall_pairs": PublishedFigure(
-        tuple(Panel(recall_against, by_pairs(width)) for width in (8, 16, 32)), size=(8.8, 3.4)
-    ),
-    "fig_recall_sparsity": PublishedFigure(
-        (Panel(recall_against, by_sparsity), Panel(recall_against, by_support)), size=(9.2, 4.2)
-    ),
-}

@@ -1,4 +1,4 @@
-"""Figures of the chapter on computing with low rank and sparsity (sections 5.5.4 and 5.5.5)."""
+"""Numbers behind the figures of the chapter on computing with low rank and sparsity (sections 5.5.4 and 5.5.5)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from attnmath import patterns, rank
 from attnmath.attention import softmax
 from attnmath.figures.catalogue.rank import singular_values
 from attnmath.figures.catalogue.spectrum import weights
-from attnmath.figures.curves import curves
-from attnmath.figures.published import Panel, PublishedFigure
-from attnmath.figures.spectrum import dots_by_layer
 from attnmath.heads import load_heads
 
 #: Ranks in the figure of truncated scores, the size and widths of the windows, the width of the mask.
@@ -80,10 +77,3 @@ def rank_ratios() -> dict[str, Any]:
         "bounds": (1.0,),
         "ylabel": r"$r_H(A_{\mathrm{sparse}})\,/\,r_H(A)$",
     }
-
-
-FIGURES = {
-    "fig_band_eigenvalues": PublishedFigure((Panel(curves, band_eigenvalues),)),
-    "fig_sparse_rank": PublishedFigure((Panel(dots_by_layer, rank_ratios),)),
-    "fig_truncated_scores": PublishedFigure((Panel(curves, truncated_scores),)),
-}

@@ -1,4 +1,4 @@
-"""Figures of the chapter on measuring concentration (the article's first part)."""
+"""Numbers behind the figures of the chapter on measuring concentration (the article's first part)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import numpy as np
 
 from attnmath.attention import entropy, softmax
 from attnmath.figures.catalogue.spectrum import weights
-from attnmath.figures.published import Panel, PublishedFigure
-from attnmath.figures.sparsity import clouds_over_diagonal
-from attnmath.figures.spectrum import dots_by_layer
 from attnmath.sparsity import effective_support
 
 #: Two rows that S and entropy order differently: 17, 4, 4 and 1, 1, 0, each over its sum.
@@ -33,9 +30,3 @@ def supports() -> dict[str, Any]:
 def trained_supports() -> dict[str, Any]:
     """Mean effective support of the rows of every trained head, shape (6, 12)."""
     return {"values": effective_support(weights()).mean(axis=-1), "ylabel": r"$\overline{nS^2}$"}
-
-
-FIGURES = {
-    "fig_effective_support": PublishedFigure((Panel(clouds_over_diagonal, supports),), size=(5.2, 5.2)),
-    "fig_trained_support": PublishedFigure((Panel(dots_by_layer, trained_supports),)),
-}

@@ -1,4 +1,4 @@
-"""Figures of the chapter on cost (section 5.1.6)."""
+"""Numbers behind the figures of the chapter on cost (section 5.1.6)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from attnmath.cost import attention_operations, projection_operations
-from attnmath.figures.curves import curves
-from attnmath.figures.published import Panel, PublishedFigure
 
 WIDTH = 768
 
@@ -30,6 +28,3 @@ def operations() -> dict[str, Any]:
         "yscale": "log",
         "legend_at": (0.4, 1.0),
     }
-
-
-FIGURES = {"fig_attention_cost": PublishedFigure((Panel(curves, operations),))}

@@ -1,4 +1,4 @@
-"""Figures of the chapter on decay (the article's part 7)."""
+"""Numbers behind the figures of the chapter on decay (the article's part 7)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from attnmath import sparsity
-from attnmath.figures.curves import curves
-from attnmath.figures.published import Panel, PublishedFigure
 
 RATES = (0.5, 0.9, 0.99, 0.999)
 
@@ -26,6 +24,3 @@ def support_by_length() -> dict[str, Any]:
         "yscale": "log",
         "legend_at": (0.3, 1.0),
     }
-
-
-FIGURES = {"fig_decay_support": PublishedFigure((Panel(curves, support_by_length),))}

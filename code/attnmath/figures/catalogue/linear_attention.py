@@ -1,4 +1,4 @@
-"""Figures of the chapter on linear attention (the article's parts 5 and 6)."""
+"""Numbers behind the figures of the chapter on linear attention (the article's parts 5 and 6)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from attnmath import sparsity
-from attnmath.figures.curves import curves
-from attnmath.figures.published import Panel, PublishedFigure
 
 BETAS = (0.0, 0.5, 1.0, 2.0, 4.0)
 #: Noise to signal of one key feature in the figure of widths.
@@ -44,9 +42,3 @@ def sparsity_by_width() -> dict[str, Any]:
         "xscale": "log",
         "legend_at": (1.0, 0.45),
     }
-
-
-FIGURES = {
-    "fig_linear_sparsity": PublishedFigure((Panel(curves, identity_curves),)),
-    "fig_linear_width": PublishedFigure((Panel(curves, sparsity_by_width),)),
-}

@@ -1,4 +1,4 @@
-"""Figures of the chapter on what low rank buys and costs (section 5.5.3)."""
+"""Numbers behind the figures of the chapter on what low rank buys and costs (section 5.5.3)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from attnmath import rank
 from attnmath.attention import softmax
 from attnmath.depth import attention_stack, relative_residual
 from attnmath.figures.catalogue.rank import EXAMPLES
-from attnmath.figures.curves import curves
-from attnmath.figures.published import Panel, PublishedFigure
-from attnmath.figures.spectrum import quantile_bands
 from attnmath.heads import load_heads
 
 #: Random networks behind the figure of rank collapse: seeds, tokens and width, key width, layers.
@@ -59,9 +56,3 @@ def collapse() -> dict[str, Any]:
     quartiles = {label: np.quantile(residuals(skip), [0.25, 0.5, 0.75], axis=0)
                  for label, skip in ((r"$X\leftarrow AXW$", False), (r"$X\leftarrow X+AXW$", True))}  # fmt: skip
     return {"bands": quartiles, "xlabel": r"$\ell$", "ylabel": r"$\|X-\mathbf{1}\bar{x}^{\top}\|_F\,/\,\|X\|_F$"}
-
-
-FIGURES = {
-    "fig_condition_temperature": PublishedFigure((Panel(curves, condition_by_temperature),)),
-    "fig_rank_collapse": PublishedFigure((Panel(quantile_bands, collapse),)),
-}

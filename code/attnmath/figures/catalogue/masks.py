@@ -1,4 +1,4 @@
-"""Figures of the chapter on masks (section 5.1.7)."""
+"""Numbers behind the figures of the chapter on masks (section 5.1.7)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 
 from attnmath.attention import causal_mask, padding_mask, softmax
-from attnmath.figures.curves import curves
-from attnmath.figures.heatmap import mask_pattern
-from attnmath.figures.published import Panel, PublishedFigure
 
 N, LENGTH = 8, 6
 
@@ -47,11 +44,3 @@ def leak() -> dict[str, Any]:
         "xscale": "log",
         "legend_at": (0.3, 0.45),
     }
-
-
-FIGURES = {
-    "fig_attention_masks": PublishedFigure(
-        (Panel(mask_pattern, causal), Panel(mask_pattern, padding), Panel(mask_pattern, both)), size=(9.2, 3.2)
-    ),
-    "fig_mask_leak": PublishedFigure((Panel(curves, leak),)),
-}

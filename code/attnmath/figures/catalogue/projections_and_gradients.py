@@ -1,4 +1,4 @@
-"""Figures of the chapter on projections and gradients (section 5.1.8): default data with fixed seeds, and panels."""
+"""Numbers behind the figures of the chapter on projections and gradients (section 5.1.8), with fixed seeds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 
 from attnmath import estimate, initialisation
 from attnmath.estimate import Estimate
-from attnmath.figures.gradients import curves_and_arrows, estimates_over
-from attnmath.figures.published import Panel, PublishedFigure
 from attnmath.gradients import stack_gradients, stage_gradients
 
 SEED = 518
@@ -187,17 +185,3 @@ def gradient_by_layer() -> dict[str, Any]:
         "ylabel": r"$\log_{10}\|\partial\mathcal{L}/\partial W_Q^{(\ell)}\|_F$",
         "xscale": "linear",
     }
-
-
-FIGURES = {
-    "fig_gradient_flow": PublishedFigure(
-        (Panel(estimates_over, gradient_by_length), Panel(estimates_over, gradient_by_layer)), size=(9.2, 4.0)
-    ),
-    "fig_projection_svd": PublishedFigure(
-        (Panel(curves_and_arrows, circle_in_the_input), Panel(curves_and_arrows, ellipse_in_the_output)),
-        size=(9.2, 4.4),
-    ),
-    "fig_xavier_variance": PublishedFigure(
-        (Panel(estimates_over, xavier_gains), Panel(estimates_over, chain_gains)), size=(9.2, 4.0)
-    ),
-}

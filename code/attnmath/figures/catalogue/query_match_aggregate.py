@@ -1,4 +1,4 @@
-"""Figures of the chapter on the attention operator (sections 5.1.1 to 5.1.3)."""
+"""Numbers behind the figures of the chapter on the attention operator (sections 5.1.1 to 5.1.3)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 
 from attnmath.attention import softmax
-from attnmath.figures.curves import curves
-from attnmath.figures.heatmap import attention_heatmap
-from attnmath.figures.published import Panel, PublishedFigure
 from attnmath.heads import Heads, load_heads
 
 #: Heads of the shipped encoder that show three habits: (layer, head), counted from 0.
@@ -63,16 +60,3 @@ def lookup() -> dict[str, Any]:
         "ylabel": r"$\max_j P_{ij}$",
         "xscale": "log",
     }
-
-
-FIGURES = {
-    "fig_attention_heatmap": PublishedFigure(
-        (
-            Panel(attention_heatmap, previous_token),
-            Panel(attention_heatmap, sink),
-            Panel(attention_heatmap, topic),
-        ),
-        size=(11.0, 4.4),
-    ),
-    "fig_soft_lookup": PublishedFigure((Panel(curves, lookup),)),
-}

@@ -1,4 +1,4 @@
-"""Figures of the chapter on rank (section 5.5.2), from the trained heads."""
+"""Numbers behind the figures of the chapter on rank (section 5.5.2), from the trained heads."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import numpy as np
 from attnmath import rank
 from attnmath.attention import softmax
 from attnmath.figures.catalogue.spectrum import weights
-from attnmath.figures.curves import curves
-from attnmath.figures.published import Panel, PublishedFigure
-from attnmath.figures.spectrum import dots_by_layer, quantile_bands
 from attnmath.heads import load_heads
 
 #: Heads of a low, a middle and the last layer, counted from 0.
@@ -63,10 +60,3 @@ def entropy_rank_by_temperature() -> dict[str, Any]:
         "xscale": "log",
         "yscale": "log",
     }
-
-
-FIGURES = {
-    "fig_attention_singular_values": PublishedFigure((Panel(quantile_bands, singular_values_by_layer),)),
-    "fig_effective_rank": PublishedFigure((Panel(dots_by_layer, entropy_ranks),)),
-    "fig_rank_temperature": PublishedFigure((Panel(curves, entropy_rank_by_temperature),)),
-}

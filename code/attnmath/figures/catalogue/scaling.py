@@ -1,4 +1,4 @@
-"""Figures of the chapter on scaling (section 5.1.4): their default data, with fixed seeds, and their panels."""
+"""Numbers behind the figures of the chapter on scaling (section 5.1.4), with fixed seeds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from attnmath import dot_product, estimate
 from attnmath.attention import entropy, jacobian_norm, softmax
 from attnmath.dot_product import COMPONENT_LAWS, ComponentLaw
 from attnmath.estimate import Estimate
-from attnmath.figures.curves import decay_with_rates, density_curves, estimates_against
-from attnmath.figures.published import Panel, PublishedFigure
 
 #: The widths of the chapter on scaling, from 1 to 4096.
 WIDTHS = [4**k for k in range(7)]
@@ -157,27 +155,3 @@ def cosine_densities() -> dict[str, Any]:
         "xlabel": r"$\cos\angle(q,k)$",
         "legend_at": (0.95, 1.0),
     }
-
-
-FIGURES = {
-    "fig_cosine_density": PublishedFigure((Panel(density_curves, cosine_densities),)),
-    "fig_dot_product_gaussianity": PublishedFigure(
-        (Panel(density_curves, score_densities), Panel(decay_with_rates, score_distances)),
-        size=(9.2, 4.0),
-    ),
-    "fig_dot_product_kurtosis": PublishedFigure((Panel(estimates_against, score_kurtosis),)),
-    "fig_dot_product_variance": PublishedFigure(
-        (
-            Panel(estimates_against, variance_growth),
-            Panel(estimates_against, variance_ratio),
-        ),
-        size=(9.2, 4.0),
-    ),
-    "fig_softmax_saturation": PublishedFigure(
-        (
-            Panel(estimates_against, row_entropy),
-            Panel(estimates_against, row_jacobian_norm),
-        ),
-        size=(9.2, 4.0),
-    ),
-}

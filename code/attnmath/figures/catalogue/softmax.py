@@ -1,4 +1,4 @@
-"""Figures of the chapter on softmax (section 5.1.5)."""
+"""Numbers behind the figures of the chapter on softmax (section 5.1.5)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 
 from attnmath.attention import entropy, jacobian_norm, softmax, softmax_jacobian
-from attnmath.figures.curves import curves
-from attnmath.figures.heatmap import matrix_heatmap
-from attnmath.figures.published import Panel, PublishedFigure
 
 #: Rows of scores: a spread, one leader, and a tie of two leaders.
 ROWS = {"$(3,2,1,0)$": [3.0, 2.0, 1.0, 0.0], "$(1,0,0,0)$": [1.0, 0.0, 0.0, 0.0], "$(1,1,0,0)$": [1.0, 1.0, 0.0, 0.0]}
@@ -50,13 +47,3 @@ def hesitant_jacobian() -> dict[str, Any]:
 def saturated_jacobian() -> dict[str, Any]:
     """Jacobian at a row whose leader is four ahead of its rivals."""
     return {"matrix": softmax_jacobian(softmax([8.0, 4.0, 4.0, 0.0, 0.0, 0.0])), "limit": 0.25}
-
-
-FIGURES = {
-    "fig_softmax_jacobian": PublishedFigure(
-        (Panel(matrix_heatmap, hesitant_jacobian), Panel(matrix_heatmap, saturated_jacobian)), size=(9.2, 4.0)
-    ),
-    "fig_softmax_temperature": PublishedFigure(
-        (Panel(curves, entropy_by_temperature), Panel(curves, norm_by_temperature)), size=(9.2, 4.0)
-    ),
-}

@@ -1,4 +1,4 @@
-"""Figures of the chapter on softmax and squared ReLU (the article's two examples)."""
+"""Numbers behind the figures of the chapter on softmax and squared ReLU (the article's two examples)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 
 from attnmath import sparsity, sparsity_benchmark
-from attnmath.figures.curves import curves
-from attnmath.figures.published import Panel, PublishedFigure
-from attnmath.figures.sparsity import errors_by_method, times_by_method
 
 #: Names of the methods in the figure, the same in every language.
 LABELS = {"this package": "attnmath", "printed form": "(A.6)", "quad": "scipy quad", "Monte Carlo": "Monte Carlo"}
@@ -72,12 +69,3 @@ def accuracy() -> dict[str, Any]:
 def speed() -> dict[str, Any]:
     """Time for one value of the four methods from the shipped table, in microseconds."""
     return {"times": {LABELS[row["method"]]: row["microseconds"] for row in sparsity_benchmark.load_table()}}
-
-
-FIGURES = {
-    "fig_finite_rows": PublishedFigure((Panel(curves, finite_rows),)),
-    "fig_relu2_sparsity": PublishedFigure((Panel(curves, relu_squared_curves),)),
-    "fig_sparsity_accuracy": PublishedFigure(
-        (Panel(errors_by_method, accuracy), Panel(times_by_method, speed)), size=(9.2, 4.0)
-    ),
-}

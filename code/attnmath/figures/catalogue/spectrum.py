@@ -1,4 +1,4 @@
-"""Figures of the chapter on the spectrum (section 5.5.1), from the trained heads."""
+"""Numbers behind the figures of the chapter on the spectrum (section 5.5.1), from the trained heads."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from attnmath import mixing, spectrum
-from attnmath.figures.published import Panel, PublishedFigure
-from attnmath.figures.spectrum import decays_beside_predictions, dots_by_layer, rates_on_the_diagonal, unit_disc
 from attnmath.heads import load_heads
 
 #: Heads that show how differently powers forget: (layer, head), counted from 0.
@@ -86,14 +84,3 @@ def rates() -> dict[str, Any]:
         "xlabel": r"$-\log|\lambda_2|$",
         "ylabel": r"$-\Delta\log\|A^k-\mathbf{1}\pi^{\top}\|_F\,/\,\Delta k$",
     }
-
-
-FIGURES = {
-    "fig_attention_eigenvalues": PublishedFigure(
-        (Panel(unit_disc, leading_eigenvalues), Panel(unit_disc, cyclic_eigenvalues)), size=(9.2, 4.9)
-    ),
-    "fig_attention_mixing": PublishedFigure(
-        (Panel(decays_beside_predictions, mixing_curves), Panel(rates_on_the_diagonal, rates)), size=(9.2, 4.2)
-    ),
-    "fig_attention_norms": PublishedFigure((Panel(dots_by_layer, norms),)),
-}

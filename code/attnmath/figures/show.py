@@ -1,0 +1,92 @@
+"""Show a figure in a notebook as the book keeps it: PNG and SVG, with the same bytes on every run."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+STYLE = "attnmath.figures.book"
+FORMATS = ("png", "svg")
+_METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+
+
+@dataclass(frozen=True, repr=False)
+class Picture:
+    """A drawn figure in both formats; a notebook shows it and stores it.
+
+    Attributes
+    ----------
+    png : the bytes of the PNG.
+    svg : the text of the SVG.
+    summary : what stands for the picture where there are only words.
+    """
+
+    png: bytes
+    svg: str
+    summary: str
+
+    def __repr__(self) -> str:
+        return self.summary
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return both pictures and the summary by media type, as Jupyter asks for them."""
+        return {
+            "image/svg+xml": self.svg,
+            "image/png": base64.b64encode(self.png).decode("ascii"),
+            "text/plain": self.summary,
+        }
+
+
+def show(figure: Figure) -> Picture:
+    """Encode a figure as PNG and SVG, close it, and return what a notebook displays.
+
+    It ends the cell that draws a figure. Equal figures give equal bytes.
+    `TypeError` for anything but a `matplotlib.figure.Figure`.
+
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> figure, (left, right) = plt.subplots(1, 2, figsize=(9.2, 4))
+    >>> picture = show(figure)
+    >>> picture
+    <figure: 2 panels, 9.2 x 4 in>
+    >>> list(picture._repr_mimebundle_())
+    ['image/svg+xml', 'image/png', 'text/plain']
+    >>> plt.fignum_exists(figure.number)
+    False
+    >>> show(left)
+    Traceback (most recent call last):
+    TypeError: figure: expected a matplotlib Figure, got Axes; an Axes has it as its attribute `figure`
+    """
+    if not isinstance(figure, Figure):
+        hint = "; an Axes has it as its attribute `figure`" if hasattr(figure, "figure") else ""
+        raise TypeError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}{hint}")
+    try:
+        png = encode(figure, "png")
+        svg = encode(figure, "svg").decode("utf-8")
+    finally:
+        plt.close(figure)
+    return Picture(png, svg, _summary(figure))
+
+
+def encode(figure: Figure, format: str) -> bytes:
+    """Encode a figure so that equal figures give equal bytes: no date, no version, fixed ids.
+
+    `ValueError` for a format other than "png" and "svg".
+    """
+    if format not in FORMATS:
+        raise ValueError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
+    buffer = io.BytesIO()
+    with plt.style.context(STYLE):
+        figure.savefig(buffer, format=format, metadata=_METADATA[format])
+    return buffer.getvalue()
+
+
+def _summary(figure: Figure) -> str:
+    panels = sum(ax.get_label() != "<colorbar>" for ax in figure.axes)
+    width, height = figure.get_size_inches()
+    return f"<figure: {panels} panel{'' if panels == 1 else 's'}, {width:g} x {height:g} in>"
