@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +65,36 @@ def variance(samples: ArrayLike) -> Estimate:
     m2, m4 = (centred**2).mean(axis=0), (centred**4).mean(axis=0)
     error = np.sqrt(np.maximum(m4 - m2**2 * (n - 3) / (n - 1), 0) / n)
     return Estimate(m2 * n / (n - 1), error)
+
+
+def stack(estimates: Sequence[Estimate]) -> Estimate:
+    """Gather estimates of one shape into a single one, along a new first axis.
+
+    >>> stack([Estimate(1.0, 0.1), Estimate(2.0, 0.2)]).value
+    array([1., 2.])
+    """
+    if not estimates:
+        raise ValueError("estimates: expected at least one Estimate, got none")
+    return Estimate(np.stack([e.value for e in estimates]), np.stack([e.standard_error for e in estimates]))
+
+
+def mean_of_groups(samples: ArrayLike, groups: ArrayLike) -> Estimate:
+    """Mean over samples that are independent between groups only: the mean of the groups' means, and its error.
+
+    samples, groups : shape (N,); samples with one label form a group, at least 2 groups. The standard error is
+    that of the groups' means, so samples within a group may depend on one another in any way.
+
+    >>> print(mean_of_groups([1.0, 1.0, 3.0, 3.0], ["a", "a", "b", "b"]))
+    2 ± 1
+    """
+    x = _draws(samples)
+    labels = np.asarray(groups)
+    if x.ndim != 1 or labels.shape != x.shape:
+        raise ValueError(f"samples, groups: expected one label for each sample, got {x.shape} and {labels.shape}")
+    names = np.unique(labels)
+    if len(names) < 2:
+        raise ValueError(f"groups: expected at least 2 groups, got {len(names)}")
+    return mean([x[labels == name].mean() for name in names])
 
 
 def slope(x: ArrayLike, y: ArrayLike) -> Estimate:

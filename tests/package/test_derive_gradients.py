@@ -19,7 +19,7 @@ from attnmath.derive.gradients import (
 )
 from attnmath.derive.indices import collapse, derivative, index, softmax_entry, total
 from attnmath.gradients import attention_gradients
-from attnmath.ledger.symbols import vanishes
+from attnmath.derive.zero import vanishes
 
 n, m, d_k, d_v = sp.symbols("n m d_k d_v", integer=True, positive=True)
 i, j, r, s, c = map(index, "ijrsc")

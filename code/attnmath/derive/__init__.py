@@ -1,5 +1,20 @@
-"""Derivations in sympy: each module takes one result from symbols to an expression."""
+"""Symbols: derivations whose lines are verified one by one, the rules they use, and results by module."""
 
-from attnmath.derive import cost, dot_product, moments
+from attnmath.derive import cost, dot_product, moments, rules
+from attnmath.derive.derivation import Derivation, DerivationError, collected, identity
+from attnmath.derive.expectation import E, RandomVariable, RandomVector, Var
 
-__all__ = ["cost", "dot_product", "moments"]
+__all__ = [
+    "Derivation",
+    "DerivationError",
+    "E",
+    "RandomVariable",
+    "RandomVector",
+    "Var",
+    "collected",
+    "cost",
+    "dot_product",
+    "identity",
+    "moments",
+    "rules",
+]

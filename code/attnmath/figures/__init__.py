@@ -16,6 +16,7 @@
 
 from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
+from attnmath.figures.lines import against_prediction, falling, family, letter_panels, ordered_colours
 from attnmath.figures.recall import recall_against
 from attnmath.figures.show import show
 from attnmath.figures.sparsity import clouds_over_diagonal, errors_by_method, times_by_method
@@ -28,6 +29,7 @@ from attnmath.figures.spectrum import (
 )
 
 __all__ = [
+    "against_prediction",
     "attention_heatmap",
     "clouds_over_diagonal",
     "curves",
@@ -37,8 +39,12 @@ __all__ = [
     "dots_by_layer",
     "errors_by_method",
     "estimates_against",
+    "falling",
+    "family",
+    "letter_panels",
     "mask_pattern",
     "matrix_heatmap",
+    "ordered_colours",
     "quantile_bands",
     "rates_on_the_diagonal",
     "recall_against",

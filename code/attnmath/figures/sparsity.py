@@ -37,22 +37,27 @@ def clouds_over_diagonal(
 
 
 def errors_by_method(
-    x: ArrayLike, errors: Mapping[str, ArrayLike], *, xlabel: str = "", floor: float = 1e-18, ax: Axes | None = None
+    x: ArrayLike, errors: Mapping[str, ArrayLike], *, xlabel: str = "", ax: Axes | None = None
 ) -> Axes:
-    """Draw relative errors on a logarithmic axis; what is no number, or off by more than 1, stands at 1."""
+    """Draw relative errors as points on a logarithmic axis, between the rounding of a double and 1.
+
+    x : shape (N,).  errors : label to N values. What is smaller than the rounding is drawn at the rounding; what
+    is no number, or off by more than 1, is drawn at 1.
+    """
     ax = axes_or_new(ax)
+    rounding = float(np.finfo(float).eps)
     for (label, values), style in zip(errors.items(), line_styles(), strict=False):
         y = np.asarray(values, dtype=float)
         if y.shape != np.shape(x):
             raise ValueError(f"errors[{label!r}]: expected {np.size(x)} values, got {y.size}")
-        y = np.clip(np.where(np.isfinite(y), y, 1.0), floor, 1.0)
-        ax.plot(x, y, label=label, markersize=4, **style)
-    ax.set(xlabel=xlabel, ylabel=r"$|\hat{S}/S-1|$", yscale="log")
-    ax.legend()
+        y = np.clip(np.where(np.isfinite(y), y, 1.0), rounding, 1.0)
+        ax.plot(x, y, label=label, linestyle="none", marker=style["marker"])
+    ax.set(xlabel=xlabel, ylabel="relative error", yscale="log")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax
 
 
-def times_by_method(times: Mapping[str, float], *, xlabel: str = r"$\mu$s", ax: Axes | None = None) -> Axes:
+def times_by_method(times: Mapping[str, float], *, xlabel: str = "microseconds", ax: Axes | None = None) -> Axes:
     """Draw times as points on a logarithmic axis, one line for each method."""
     ax = axes_or_new(ax)
     values = np.asarray(list(times.values()), dtype=float)

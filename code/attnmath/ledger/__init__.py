@@ -3,26 +3,23 @@
 A notebook loads the claims of its chapter and hands each one its evidence:
 
 >>> import sympy as sp
+>>> from attnmath.derive import identity
 >>> from attnmath.ledger import Claim
->>> d, s = sp.symbols("d sigma", positive=True)
->>> claim = Claim("5.1.5", section="5.1.4", statement="The variance is $d s^4$.", verdict="proved")
->>> print(claim.prove(d * s**4 - d * s**4, control=d * s**4 - d * s**2))
-[proved] 5.1.5: The variance is $d s^4$.
-  proof: the residual is exactly 0; the control d*sigma**2*(sigma - 1)*(sigma + 1) is not
+>>> x = sp.Symbol("x")
+>>> claim = Claim("x/square", "A square", "beyond 5.1", "The square is $x^2+2x+1$.", "proved", scope="for all $x$")
+>>> square = identity((x + 1) ** 2, x**2 + 2 * x + 1, because="expand", mistake=("no middle term", x**2 + 1))
+>>> print(claim.prove(square))
+[proved] x/square (beyond 5.1): The square is $x^2+2x+1$.
+  Scope: for all $x$
+  Derived in one verified step. The same check rejects no middle term.
 """
 
-from attnmath.ledger.claims import VERDICTS, Card, Claim, load_claims
+from attnmath.ledger.claims import GRADES, VERDICTS, Card, Claim, load_claims
 from attnmath.ledger.collate import Row, audit, collate
-from attnmath.ledger.evidence import (
-    Evidence,
-    LedgerError,
-    agreement,
-    counterexample,
-    observation,
-    proof,
-)
+from attnmath.ledger.evidence import Evidence, LedgerError, agreement, counterexample, derived, observation
 
 __all__ = [
+    "GRADES",
     "VERDICTS",
     "Card",
     "Claim",
@@ -33,7 +30,7 @@ __all__ = [
     "audit",
     "collate",
     "counterexample",
+    "derived",
     "load_claims",
     "observation",
-    "proof",
 ]

@@ -10,21 +10,44 @@ from typing import Any
 
 import yaml
 
-from attnmath.ledger.evidence import Evidence, LedgerError, agreement, proof
+from attnmath.derive.derivation import Derivation
+from attnmath.ledger.evidence import Evidence, LedgerError, agreement, derived
 
-#: The six verdicts, and what each one promises.
+#: The verdicts, and what each one promises.
 VERDICTS = {
-    "proved": "a derivation in general symbols whose residual is exactly zero",
+    "proved": "a derivation whose lines are displayed and verified one by one",
     "confirmed": "a numerical experiment inside a tolerance that was derived",
-    "amended": "true only with a hypothesis or factor that the source leaves out",
-    "refuted": "a concrete counterexample, and the statement that holds instead",
+    "amended": "true with a hypothesis or factor that the source leaves out",
+    "refuted": "a computed counterexample, and the statement that holds instead",
     "measured": "an empirical sentence, measured on a trained model or a training run",
     "defined": "a definition: the code is it, and its stated properties are tested",
+    "not decided": "no code of this book decides it; the reason is given",
 }
+#: How an amended or refuted sentence is wrong, gravest first.
+GRADES = (
+    "wrong conclusion",
+    "right conclusion by a wrong reason",
+    "missing hypothesis",
+    "degenerate case only",
+    "slip of notation",
+)
 #: The mime type under which a card leaves its record in the cell's output.
 MIME = "application/vnd.attnmath.verdict+json"
+# The classes under which MathJax typesets the mathematics of a fragment.
+_TYPESET = "mathjax_process tex2jax_process"
 OUTCOMES = ("supported", "contradicted", "undecided")
-_FIELDS = {"section", "statement", "verdict", "amended", "outcome"}
+_ID = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
+_PLACE = re.compile(r"(?:article|\d+)(?:\.\d+)* (?:title|p\d+ s\d+)|beyond [\w. ]+")
+_NEEDED = {"title", "place", "reading", "verdict"}
+_FIELDS = _NEEDED | {"holds", "grade", "scope", "outcome", "reason"}
+#: Which further field each verdict needs; no other verdict may have it.
+_OWN = {
+    "holds": {"amended", "refuted"},
+    "grade": {"amended", "refuted"},
+    "scope": {"proved"},
+    "outcome": {"measured"},
+    "reason": {"not decided"},
+}
 
 
 @dataclass(frozen=True)
@@ -32,54 +55,89 @@ class Claim:
     """One checkable sentence or equation of a source, in this book's words.
 
     id : the equation's number, or ``section/slug`` for a sentence.
-    amended : for amended and refuted claims, the statement that holds.
+    title : what it is about, in a few words.
+    place : where it is in its source: section, paragraph and sentence, as in "5.1.4 p4 s4" (several are
+        separated by semicolons), or "beyond 5.1.4" for a statement of the book's own.
+    reading : the sentence in our words, with its hypotheses and hedges.
+    holds, grade : for amended and refuted claims, the statement that holds, and how the sentence is wrong (`GRADES`).
+    scope : for proved claims, what the proof covers.
     outcome : for measured claims: supported, contradicted or undecided.
+    reason : for claims that are not decided, why no code decides them.
     """
 
     id: str
-    section: str
-    statement: str
+    title: str
+    place: str
+    reading: str
     verdict: str
-    amended: str | None = None
+    holds: str | None = None
+    grade: str | None = None
+    scope: str | None = None
     outcome: str | None = None
+    reason: str | None = None
     chapter: str = ""
 
     def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.id):
+            raise LedgerError(
+                f"id: expected words of letters, digits, dots and hyphens between slashes, got {self.id!r}"
+            )
         if self.verdict not in VERDICTS:
             raise LedgerError(f"{self.id}: verdict: expected one of {', '.join(VERDICTS)}, got {self.verdict!r}")
-        if (self.verdict in {"amended", "refuted"}) != bool(self.amended):
-            raise LedgerError(f"{self.id}: amended: expected exactly for amended and refuted claims")
-        if (self.verdict == "measured") != (self.outcome in OUTCOMES):
-            raise LedgerError(f"{self.id}: outcome: expected one of {', '.join(OUTCOMES)}, exactly for measured claims")
+        for place in self.places:
+            if not _PLACE.fullmatch(place):
+                raise LedgerError(f"{self.id}: place: expected '5.1.4 p4 s4' or 'beyond ...', got {place!r}")
+        for field, verdicts in _OWN.items():
+            if bool(getattr(self, field)) != (self.verdict in verdicts):
+                raise LedgerError(f"{self.id}: {field}: expected exactly for {' and '.join(sorted(verdicts))} claims")
+        if self.grade and self.grade not in GRADES:
+            raise LedgerError(f"{self.id}: grade: expected one of {', '.join(GRADES)}, got {self.grade!r}")
+        if self.outcome and self.outcome not in OUTCOMES:
+            raise LedgerError(f"{self.id}: outcome: expected one of {', '.join(OUTCOMES)}, got {self.outcome!r}")
+
+    @property
+    def places(self) -> list[str]:
+        """The sentences of the source that the claim decides."""
+        return [place.strip() for place in self.place.split(";")]
+
+    @property
+    def section(self) -> str:
+        """The section of the first of them, or "beyond ..." for a statement of the book's own."""
+        return self.places[0] if self.is_own else self.places[0].split()[0]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the statement is the book's own, and no sentence of a source."""
+        return self.place.startswith("beyond")
 
     @property
     def anchor(self) -> str:
         """The id of this claim's card in a page."""
         return "claim-" + self.id.replace("/", "-")
 
-    def prove(self, residual: Any, *, control: Any, also: tuple[Evidence, ...] = ()) -> Card:
-        """Verdict *proved*: see `attnmath.ledger.proof`; `also` holds further evidence."""
-        return self._judge("proved", proof(residual, control=control), *also)
+    def prove(self, *chains: Derivation) -> Card:
+        """Verdict *proved*: every chain is a derivation with a rejected mistake, see `attnmath.ledger.derived`."""
+        if not chains:
+            raise LedgerError(f"{self.id}: chains: expected at least one derivation, got none")
+        return self._judge("proved", *(derived(chain) for chain in chains))
 
-    def confirm(self, observed: Any, expected: Any, *, control: Any, tolerance: Any = None,
-                because: str = "", also: tuple[Evidence, ...] = ()) -> Card:  # fmt: skip
+    def confirm(self, observed: Any, expected: Any, *, mistake: tuple[str, Any], tolerance: Any = None,
+                because: str = "", of: str = "", also: tuple[Any, ...] = ()) -> Card:  # fmt: skip
         """Verdict *confirmed*: see `attnmath.ledger.agreement`."""
-        check = agreement(observed, expected, control=control, tolerance=tolerance, because=because)
-        return self._judge("confirmed", check, *also)
+        check = agreement(observed, expected, mistake=mistake, tolerance=tolerance, because=because, of=of)
+        return self._judge("confirmed", check, *map(_evidence, also))
 
-    def define(self, *properties: Evidence) -> Card:
+    def define(self, *properties: Any) -> Card:
         """Verdict *defined*: the properties that the definition is said to have, each tested."""
-        return self._judge("defined", *_of_kind(self, properties, {"proof", "agreement"}))
+        return self._judge("defined", *_of_kind(self, properties, {"derivation", "agreement"}))
 
-    def amend(self, printed: Evidence, *, holds: Evidence, also: tuple[Evidence, ...] = ()) -> Card:
-        """Verdict *amended*: where the printed form fails, and the evidence for the amended form."""
-        _of_kind(self, (printed,), {"counterexample"}), _of_kind(self, (holds,), {"proof", "agreement"})
-        return self._judge("amended", printed, holds, *also)
+    def amend(self, printed: Evidence, *, holds: Any, also: tuple[Any, ...] = ()) -> Card:
+        """Verdict *amended*: where the sentence fails, and a derivation or an agreement for the amended form."""
+        return self._correct("amended", printed, holds, also)
 
-    def refute(self, printed: Evidence, *, holds: Evidence, also: tuple[Evidence, ...] = ()) -> Card:
-        """Verdict *refuted*: a counterexample, and the evidence for what holds instead."""
-        _of_kind(self, (printed,), {"counterexample"}), _of_kind(self, (holds,), {"proof", "agreement"})
-        return self._judge("refuted", printed, holds, *also)
+    def refute(self, printed: Evidence, *, holds: Any, also: tuple[Any, ...] = ()) -> Card:
+        """Verdict *refuted*: a counterexample, and a derivation or an agreement for what holds instead."""
+        return self._correct("refuted", printed, holds, also)
 
     def measure(self, *observations: Evidence) -> Card:
         """Verdict *measured*: observations whose joint outcome must be the one on file."""
@@ -90,6 +148,11 @@ class Claim:
             raise LedgerError(f"{self.id}: outcome: the claims file says {self.outcome}, the observations {joint}")
         return self._judge("measured", *observations)
 
+    def _correct(self, verdict: str, printed: Evidence, holds: Any, also: tuple[Any, ...]) -> Card:
+        first = _of_kind(self, (printed,), {"counterexample"})
+        second = _of_kind(self, (holds,), {"derivation", "agreement"})
+        return self._judge(verdict, *first, *second, *map(_evidence, also))
+
     def _judge(self, verdict: str, *evidence: Evidence) -> Card:
         if verdict != self.verdict:
             raise LedgerError(f"{self.id}: the claims file says {self.verdict}, the check gives {verdict}")
@@ -98,7 +161,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Card:
-    """A verdict with its evidence: renders as HTML and plain text, and leaves a record."""
+    """A verdict with its evidence: one line in the page that unfolds, and a record for machines.
+
+    A derivation that no cell has displayed yet is displayed above the card, in full view.
+    """
 
     claim: Claim
     evidence: tuple[Evidence, ...]
@@ -112,31 +178,61 @@ class Card:
         }
 
     def __str__(self) -> str:
-        outcome = f": {self.claim.outcome}" if self.claim.outcome else ""
-        lines = [f"[{self.claim.verdict}{outcome}] {self.claim.id}: {self.claim.statement}"]
-        if self.claim.amended:
-            lines.append(f"  holds: {self.claim.amended}")
-        return "\n".join(lines + [f"  {e.kind}: {e.text}" for e in self.evidence])
+        claim = self.claim
+        verdict = f"{claim.verdict}, {claim.outcome}" if claim.outcome else claim.verdict
+        lines = [f"[{verdict}] {claim.id} ({claim.place}): {claim.reading}"]
+        lines += [f"  {name}: {text}" for name, text in self._notes()]
+        return "\n".join(lines + [f"  {e.text}" for e in self.evidence])
 
     __repr__ = __str__
 
+    def _notes(self) -> list[tuple[str, str]]:
+        claim = self.claim
+        notes = [("What holds", claim.holds), ("Grade", claim.grade), ("Scope", claim.scope)]
+        return [(name, text) for name, text in notes if text]
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"text/plain": str(self), "text/html": self.html(), MIME: self.record()}
+        blocks = [e.block for e in self.evidence if e.block and not e.block.displayed]
+        shown = "".join(block.html() for block in blocks)
+        return {"text/plain": str(self), "text/html": shown + self.html(), MIME: self.record()}
 
     def html(self) -> str:
         """Return the card as an HTML fragment; mathematics is marked up for MathJax."""
         claim = self.claim
         outcome = f' <strong class="claim-outcome">{claim.outcome}</strong>' if claim.outcome else ""
-        parts = [
-            f'<div class="claim-card verdict-{claim.verdict} mathjax_process tex2jax_process" id="{claim.anchor}">',
-            f'<div class="claim-head"><span class="claim-verdict">{claim.verdict}</span>{outcome} '
-            f'<a class="claim-id" href="#{claim.anchor}">{html.escape(claim.id)}</a></div>',
-            f'<div class="claim-statement">{_markup(claim.statement)}</div>',
-        ]
-        if claim.amended:
-            parts.append(f'<div class="claim-holds"><strong>What holds:</strong> {_markup(claim.amended)}</div>')
-        items = "".join(f"<li><em>{e.kind}</em>: {_markup(e.markup or e.text)}</li>" for e in self.evidence)
-        return "\n".join([*parts, f'<ul class="claim-evidence">{items}</ul></div>'])
+        items = "".join(f"<li>{_markup(e.markup or e.text)}</li>" for e in self.evidence)
+        notes = "".join(
+            f'<p class="claim-{name.split()[-1].lower()}"><strong>{name}:</strong> {_markup(text)}</p>'
+            for name, text in self._notes()
+        )
+        opening = (
+            f'<details class="claim-card verdict-{claim.verdict.replace(" ", "-")} {_TYPESET}" id="{claim.anchor}">'
+        )
+        name = f'<span class="claim-title">{_markup(claim.title)}</span> <span class="claim-id">{claim.id}</span>'
+        return "\n".join(
+            [
+                opening,
+                f'<summary><span class="claim-verdict">{claim.verdict}</span>{outcome} {name}</summary>',
+                f'<p class="claim-statement"><strong>{_origin(claim)}:</strong> {_markup(claim.reading)}</p>{notes}',
+                f'<ul class="claim-evidence">{items}</ul></details>',
+            ]
+        )
+
+
+def _origin(claim: Claim) -> str:
+    """Say where a claim comes from.
+
+    >>> _origin(Claim("5.1.5", "t", "5.1.4 p4 s4", "r", "defined"))
+    'Section 5.1.4, paragraph 4, sentence 4'
+    """
+    if claim.is_own:
+        return "Our statement"
+    section, *rest = claim.places[0].split()
+    name = section.replace("article.", "Article, part ") if section.startswith("article") else f"Section {section}"
+    if len(rest) < 2:
+        return f"{name}, heading"
+    more = " and elsewhere" if len(claim.places) > 1 else ""
+    return f"{name}, paragraph {rest[0][1:]}, sentence {rest[1][1:]}{more}"
 
 
 def load_claims(chapter: str, folder: str | Path = ".") -> dict[str, Claim]:
@@ -166,19 +262,26 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def _claim(key: str, fields: Any, path: Path) -> Claim:
-    if not isinstance(fields, dict) or not {"section", "statement", "verdict"} <= set(fields) <= _FIELDS:
+    if not isinstance(fields, dict) or not _NEEDED <= set(fields) <= _FIELDS:
         raise LedgerError(
-            f"{path}: {key}: expected section, statement, verdict (and amended or outcome), got {fields!r}"
+            f"{path}: {key}: expected {', '.join(sorted(_NEEDED))}, and of {', '.join(sorted(_FIELDS - _NEEDED))} "
+            f"what the verdict needs, got {fields!r}"
         )
     text = {name: " ".join(str(value).split()) for name, value in fields.items()}
     return Claim(id=key, chapter=path.name.removesuffix(".claims.yml"), **text)
 
 
-def _of_kind(claim: Claim, evidence: tuple[Evidence, ...], kinds: set[str]) -> tuple[Evidence, ...]:
-    if not evidence or any(e.kind not in kinds for e in evidence):
-        got = ", ".join(e.kind for e in evidence) or "nothing"
+def _evidence(value: Any) -> Evidence:
+    """Return evidence as it is, and a derivation as the evidence that it is."""
+    return derived(value) if isinstance(value, Derivation) else value
+
+
+def _of_kind(claim: Claim, evidence: tuple[Any, ...], kinds: set[str]) -> tuple[Evidence, ...]:
+    found = tuple(map(_evidence, evidence))
+    if not found or any(not isinstance(e, Evidence) or e.kind not in kinds for e in found):
+        got = ", ".join(e.kind if isinstance(e, Evidence) else type(e).__name__ for e in found) or "nothing"
         raise LedgerError(f"{claim.id}: evidence: expected {' or '.join(sorted(kinds))}, got {got}")
-    return evidence
+    return found
 
 
 def _markup(text: str) -> str:

@@ -68,15 +68,18 @@ def records_of(notebook: Path) -> list[dict[str, Any]]:
 def _audit_chapter(path: Path, claims: dict[str, Claim]) -> Iterator[str]:
     records = records_of(_notebook(path))
     checked = [r["claim"] for r in records]
-    for key in claims:
-        if checked.count(key) != 1:
+    for key, claim in claims.items():
+        if claim.verdict == "not decided":
+            if checked.count(key):
+                yield f"{path.name}: {key}: is not decided, and yet has an executed check"
+        elif checked.count(key) != 1:
             yield f"{path.name}: {key}: expected one executed check, found {checked.count(key)}"
     for record in records:
-        claim = claims.get(record["claim"])
-        if claim is None:
+        judged = claims.get(record["claim"])
+        if judged is None:
             yield f"{_notebook(path).name}: the check of {record['claim']} names no claim"
-        elif claim.verdict != record["verdict"]:
-            yield f"{claim.id}: the file says {claim.verdict}, the executed check {record['verdict']}"
+        elif judged.verdict != record["verdict"]:
+            yield f"{judged.id}: the file says {judged.verdict}, the executed check {record['verdict']}"
 
 
 def _claims_files(root: Path) -> Iterator[tuple[Path, dict[str, Claim]]]:

@@ -1,0 +1,227 @@
+"""A normal form for sums of symbolic length: two expressions that differ by algebra alone get the same one.
+
+A term is a product of factors under summation signs. Products and powers of sums become sums
+over several indices, indices are renamed in a canonical way, and constants stand in front.
+Expectations, integrals, limits and derivatives are factors that nothing here looks into: what
+they equal is the business of a named rule. A rule may ask for three more reductions:
+`distribute` expectations over sums, `factorise` them over independent groups, and `collapse`
+sums that a Kronecker delta decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Any
+
+import sympy as sp
+from sympy.matrices.expressions.matexpr import MatrixElement
+
+from attnmath.derive.expectation import E, is_random, random_atoms
+
+Limits = tuple[sp.Symbol, sp.Expr, sp.Expr]
+
+# Renaming tries every order of the indices; beyond five that is more than 120 orders of one term.
+_MOST_INDICES = 5
+
+
+@dataclass(frozen=True)
+class Term:
+    """A product of factors, summed over indices."""
+
+    factors: tuple[sp.Expr, ...]
+    limits: tuple[Limits, ...] = ()
+
+    @property
+    def summand(self) -> sp.Expr:
+        """The product of the factors."""
+        return sp.Mul(*self.factors)
+
+
+@dataclass(frozen=True)
+class Reductions:
+    """What a normal form may use beside algebra.
+
+    distribute : E is linear.  groups : E of a product of functions of different groups factorises.
+    moments : from the factors of an expectation's argument to its value, or None.
+    collapse : carry out sums that a Kronecker delta decides, and sums of constants.
+    """
+
+    distribute: bool = False
+    groups: tuple[frozenset[sp.Basic], ...] = ()
+    moments: Callable[[tuple[sp.Expr, ...]], sp.Expr | None] | None = None
+    collapse: bool = False
+
+
+def normal_form(expression: Any, reductions: Reductions = Reductions()) -> sp.Expr:
+    """Return the normal form of an expression.
+
+    >>> from attnmath.derive.indices import index
+    >>> x, i, j = sp.IndexedBase("x"), index("i"), index("j")
+    >>> n = sp.Symbol("n", integer=True, positive=True)
+    >>> square = sp.Sum(x[i], (i, 1, n)) ** 2
+    >>> normal_form(square - sp.Sum(x[i] * x[j], (i, 1, n), (j, 1, n)))
+    0
+    """
+    return sp.Add(*(_canonical(term) for term in _terms(sp.sympify(expression), reductions)))
+
+
+def _terms(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
+    for term in _split(expression, reductions):
+        yield from _collapsed(term) if reductions.collapse else (term,)
+
+
+def _split(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
+    """Write an expression as terms."""
+    if isinstance(expression, sp.Add):
+        for argument in expression.args:
+            yield from _split(argument, reductions)
+    elif isinstance(expression, sp.Mul):
+        yield from _multiply([list(_split(argument, reductions)) for argument in expression.args])
+    elif isinstance(expression, sp.Pow) and expression.exp.is_Integer and expression.exp > 0:
+        if _opaque(expression.base):
+            yield Term((expression,))
+        else:
+            yield from _multiply([list(_split(expression.base, reductions))] * int(expression.exp))
+    elif isinstance(expression, sp.Sum):
+        for term in _split(expression.function, reductions):
+            fresh = {low[0]: sp.Dummy(low[0].name, integer=True) for low in expression.limits}
+            limits = tuple(
+                (fresh[i], _renamed(low, fresh), _renamed(high, fresh)) for i, low, high in expression.limits
+            )
+            yield Term(tuple(_renamed(f, fresh) for f in term.factors), term.limits + limits)
+    elif isinstance(expression, E) and (reductions.distribute or reductions.groups or reductions.moments):
+        yield from _expectation(expression.args[0], reductions)
+    elif _opaque(expression):
+        yield Term((expression,))
+    else:
+        yield from _inside(expression, reductions)
+
+
+def _inside(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
+    """Bring the arguments of a function or of a power into normal form, and expand what that opens."""
+    if isinstance(expression, sp.Integral | sp.Limit | sp.Derivative):
+        yield Term((expression,))
+        return
+    rebuilt = expression.func(*(normal_form(a, reductions) if isinstance(a, sp.Expr) else a for a in expression.args))
+    expanded = sp.expand(rebuilt)
+    if isinstance(expanded, sp.Add | sp.Mul) and expanded != expression:
+        yield from _split(expanded, reductions)
+    else:
+        yield Term((expanded,))
+
+
+def _opaque(expression: sp.Expr) -> bool:
+    return bool(expression.is_Atom) or isinstance(expression, sp.Indexed | sp.KroneckerDelta | MatrixElement)
+
+
+def _multiply(parts: Sequence[Sequence[Term]]) -> Iterator[Term]:
+    """Multiply sums of terms out; indices of different factors are told apart."""
+    for choice in product(*parts):
+        factors: list[sp.Expr] = []
+        limits: list[Limits] = []
+        for term in choice:
+            fresh = {i: sp.Dummy(i.name, integer=True) for i, _, _ in term.limits}
+            factors += [_renamed(f, fresh) for f in term.factors]
+            limits += [(fresh[i], _renamed(low, fresh), _renamed(high, fresh)) for i, low, high in term.limits]
+        yield Term(tuple(factors), tuple(limits))
+
+
+def _expectation(argument: sp.Expr, reductions: Reductions) -> Iterator[Term]:
+    """Apply to E[argument] what the reductions allow."""
+    inner = list(_split(argument, reductions))
+    if not reductions.distribute and (len(inner) > 1 or inner[0].limits):
+        yield Term((E(normal_form(argument, reductions)),))
+        return
+    for term in inner:
+        flat = list(sp.Mul.make_args(sp.expand(term.summand, power_base=False)))
+        constant = [f for f in flat if not is_random(f)]
+        random = [f for f in flat if is_random(f)]
+        if not reductions.distribute and constant:
+            yield Term((E(term.summand),), term.limits)
+            continue
+        found: list[Term] = [Term((*constant, *_expectations(random, reductions)), term.limits)]
+        if reductions.moments:  # a moment may bring sums and deltas of its own
+            found = [Term(t.factors, term.limits + t.limits) for t in _split(found[0].summand, Reductions())]
+        yield from found
+
+
+def _expectations(random: Sequence[sp.Expr], reductions: Reductions) -> Iterator[sp.Expr]:
+    """Yield the expectations whose product is the expectation of a product."""
+    for group in _independent_parts(random, reductions.groups):
+        value = reductions.moments(tuple(group)) if reductions.moments else None
+        yield E(sp.Mul(*group)) if value is None else value
+
+
+def _independent_parts(random: Sequence[sp.Expr], groups: Sequence[frozenset[sp.Basic]]) -> list[list[sp.Expr]]:
+    """Sort factors into parts that depend on different groups; a factor of two groups joins them."""
+    parts: list[tuple[set[Any], list[sp.Expr]]] = []
+    for factor in random:
+        mine: set[Any] = {_group_of(atom, groups) for atom in random_atoms(factor)}
+        together = [p for p in parts if p[0] & mine]
+        parts = [p for p in parts if not p[0] & mine]
+        parts.append((mine.union(*(p[0] for p in together)), [f for p in together for f in p[1]] + [factor]))
+    return [factors for _, factors in parts]
+
+
+def _group_of(atom: sp.Basic, groups: Sequence[frozenset[sp.Basic]]) -> Any:
+    """Return the group of a random quantity; those that no group names are not known to be independent."""
+    return next((g for g in groups if atom in g), "the rest")
+
+
+def _collapsed(term: Term) -> Iterator[Term]:
+    """Carry out the sums that a delta decides, then the sums of what does not depend on their index."""
+    expanded = sp.expand(term.summand)
+    pieces = sp.Add.make_args(expanded)
+    if len(pieces) > 1:
+        for piece in pieces:
+            yield from _collapsed(Term((piece,), term.limits))
+        return
+    # A power of a delta is that delta.
+    pairs = [(f, f.as_base_exp()[0]) for f in sp.Mul.make_args(expanded)]
+    factors = [base if isinstance(base, sp.KroneckerDelta) else f for f, base in pairs]
+    ranges = {i: (low, high) for i, low, high in term.limits}
+    for delta in (f for f in factors if isinstance(f, sp.KroneckerDelta)):
+        for first, second in (delta.args[:2], delta.args[1::-1]):
+            # A free index lies in its range; a bound one must have the same range as its partner.
+            if first in ranges and ranges.get(second, ranges[first]) == ranges[first]:
+                rest = tuple(limit for limit in term.limits if limit[0] != first)
+                others = [f for f in factors if f is not delta]
+                yield from _collapsed(Term(tuple(f.xreplace({first: second}) for f in others), rest))
+                return
+    for i, low, high in term.limits:
+        if not any(i in e.free_symbols for e in [*factors, *(end for _, *ends in term.limits for end in ends)]):
+            rest = tuple(limit for limit in term.limits if limit[0] != i)
+            yield from _collapsed(Term((*factors, high - low + 1), rest))
+            return
+    yield Term(tuple(factors), term.limits)
+
+
+def _canonical(term: Term) -> sp.Expr:
+    """Write a term with constants in front and its indices under names that depend on the term alone."""
+    expanded = sp.expand(term.summand)
+    if isinstance(expanded, sp.Add):
+        return sp.Add(*(_canonical(Term((piece,), term.limits)) for piece in expanded.args))
+    if not term.limits:
+        return expanded
+    bound = {i for i, _, _ in term.limits}
+    constant, dependent = expanded.as_independent(*bound, as_Add=False)
+    if len(bound) > _MOST_INDICES:
+        raise NotImplementedError(f"a sum over {len(bound)} indices: expected at most {_MOST_INDICES}")
+    return sp.Mul(constant, min((_named(dependent, order) for order in permutations(term.limits)), key=_sort_key))
+
+
+def _named(summand: sp.Expr, order: Iterable[Limits]) -> sp.Expr:
+    order = list(order)
+    names = {i: sp.Symbol(f"i_{k}", integer=True) for k, (i, _, _) in enumerate(order, start=1)}
+    limits = [(names[i], _renamed(low, names), _renamed(high, names)) for i, low, high in order]
+    return sp.Sum(_renamed(summand, names), *limits)
+
+
+def _sort_key(expression: sp.Expr) -> str:
+    return sp.srepr(expression)
+
+
+def _renamed(expression: sp.Expr, names: dict[Any, Any]) -> sp.Expr:
+    return expression.xreplace(names) if names else expression

@@ -1,0 +1,116 @@
+r"""How derivations look: mathematics in the book's notation, reasons in words with formulas between dollar signs."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.precedence import PRECEDENCE
+
+from attnmath.derive.expectation import E, Var
+
+# The letters of the book's vectors in the order in which a product names them: queries before keys before values.
+_LETTERS = "xqkv"
+
+
+class _Printer(LatexPrinter):
+    """Sums with one sign for each index, expectations as E[...], queries before keys."""
+
+    def _print_Mul(self, expression: sp.Mul) -> str:
+        if expression.has(sp.Indexed) and all(_is_plain(f) for f in expression.args):
+            return " ".join(
+                self.parenthesize(f, PRECEDENCE["Mul"]) for f in sorted(expression.args, key=_reading_order)
+            )
+        return str(super()._print_Mul(expression))
+
+    def _print_E(self, expression: E, exp: Any = None) -> str:
+        body = rf"\mathbb{{E}}\left[{self._print(expression.args[0])}\right]"
+        return body if exp is None else rf"{body}^{{{exp}}}"
+
+    def _print_Var(self, expression: Var, exp: Any = None) -> str:
+        body = rf"\mathrm{{Var}}\left({self._print(expression.args[0])}\right)"
+        return body if exp is None else rf"{body}^{{{exp}}}"
+
+    def _print_Sum(self, expression: sp.Sum) -> str:
+        signs = [
+            rf"\sum_{{{self._print(i)}={self._print(low)}}}^{{{self._print(high)}}}"
+            for i, low, high in reversed(expression.limits)
+        ]
+        summand = self._print(expression.function)
+        if isinstance(expression.function, sp.Add):
+            summand = rf"\left({summand}\right)"
+        return "".join(signs) + " " + summand
+
+    def _print_KroneckerDelta(self, expression: sp.KroneckerDelta, exp: Any = None) -> str:
+        body = rf"\delta_{{{self._print(expression.args[0])}{self._print(expression.args[1])}}}"
+        return body if exp is None else rf"{body}^{{{exp}}}"
+
+
+def _is_plain(factor: sp.Expr) -> bool:
+    """Return whether a factor is printed by itself: no number but a positive integer, no quotient."""
+    exponent = factor.as_base_exp()[1]
+    return (factor.is_Integer and factor > 0) or (not factor.is_number and bool(exponent.is_positive))
+
+
+def _reading_order(factor: sp.Expr) -> tuple[int, int, str]:
+    """Numbers and constants first, then E[...] and components in the order of their letters, deltas last."""
+    letters = sorted(_LETTERS.find(str(a.base)[0]) for a in factor.atoms(sp.Indexed))
+    kind = 0 if factor.is_number else 1 if not letters else 2
+    if isinstance(factor, sp.KroneckerDelta):
+        kind = 1
+    if isinstance(factor, sp.Sum | sp.Integral):
+        kind = 3
+    return kind, letters[0] if letters else -1, str(factor)
+
+
+_PRINTER = _Printer({"ln_notation": False, "mul_symbol": None, "fold_short_frac": False})
+
+
+def latex(expression: Any) -> str:
+    r"""Return an expression in the notation of the book.
+
+    >>> i = sp.Symbol("i", integer=True)
+    >>> latex(sp.Sum(sp.Symbol("x") ** i, (i, 1, sp.Symbol("n"))))
+    '\\sum_{i=1}^{n} x^{i}'
+    """
+    return str(_PRINTER.doprint(expression))
+
+
+def html_words(words: str) -> str:
+    r"""Escape words for HTML, and turn ``$...$`` into the delimiters that MathJax looks for.
+
+    >>> html_words("a < b and $x^2$")
+    'a &lt; b and \\(x^2\\)'
+    """
+    return re.sub(r"\$([^$]+)\$", r"\\(\1\\)", html.escape(words, quote=False))
+
+
+def tex_words(words: str) -> str:
+    r"""Return words for the inside of ``\text{...}``, where formulas keep their dollar signs."""
+    return words.replace("%", r"\%").replace("&", r"\&")
+
+
+def non_negative(expression: sp.Expr) -> bool:
+    """Return whether an expression is visibly non-negative, from the assumptions on its symbols.
+
+    >>> x = sp.Symbol("x", real=True)
+    >>> non_negative(x**2 + 1), non_negative(x)
+    (True, False)
+    """
+    expression = sp.sympify(expression)
+    if isinstance(expression, E):
+        return non_negative(expression.args[0])
+    if isinstance(expression, sp.Sum | sp.Integral):
+        return non_negative(expression.function)
+    if isinstance(expression, sp.Add | sp.Mul) and all(non_negative(a) for a in expression.args):
+        return True
+    if isinstance(expression, sp.Pow) and expression.exp.is_real and non_negative(expression.base):
+        return True
+    if isinstance(expression, sp.Add) and len(expression.args) == 2 and sp.S.One in expression.args:
+        other = (expression - 1) * -1  # 1 - e^{-a} with a >= 0
+        if isinstance(other, sp.exp) and non_negative(-other.args[0]):
+            return True
+    return bool(expression.is_nonnegative)

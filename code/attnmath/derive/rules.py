@@ -1,0 +1,367 @@
+"""The named rules of a derivation: what turns one line into the next, beyond plain algebra.
+
+A rule rewrites both lines; the step holds when algebra makes them equal afterwards. (A rule on
+integrals rewrites the difference of the lines, in which integrals may cancel.) Plain
+algebra (expanding, renaming summation indices, multiplying sums out, simplifying what has no
+summation sign) needs no rule. Expectation, sums of symbolic length, derivatives, integrals and
+limits do: nothing happens to them unless a rule says so.
+
+>>> from attnmath.derive.expectation import E, RandomVariable
+>>> x, c = RandomVariable("x"), sp.Symbol("c")
+>>> linearity.rewrite(E(c * x + 1))
+c*E(x) + 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
+
+import sympy as sp
+
+from attnmath.derive.expectation import E, Var, random_atoms
+from attnmath.derive.normal_form import Reductions, normal_form
+
+Rewrite = Callable[[sp.Expr], sp.Expr]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its name in words, and what it does to a line.
+
+    on_difference : the rule compares integrals, and so rewrites the difference of two lines instead of each.
+    """
+
+    words: str
+    rewrite: Rewrite = field(repr=False)
+    on_difference: bool = False
+
+
+def _reduction(**options: Any) -> Rewrite:
+    return lambda line: normal_form(line, Reductions(**options))
+
+
+# --- expectation and sums ---------------------------------------------------------------------
+
+#: E[a X + b Y] = a E[X] + b E[Y], also under summation signs.
+linearity = Rule("linearity of the expectation", _reduction(distribute=True))
+
+#: Kronecker deltas decide sums, and a sum of equal terms is their number times the term.
+collapse = Rule("carry out the sum", _reduction(collapse=True))
+
+
+def independent(*groups: Any, words: str = "independence") -> Rule:
+    """E[f(X) g(Y)] = E[f(X)] E[g(Y)] for the groups of random quantities named here.
+
+    groups : random vectors or variables, or tuples of those that need not be independent of one another.
+
+    >>> from attnmath.derive.expectation import E, RandomVariable
+    >>> x, y = RandomVariable("x"), RandomVariable("y")
+    >>> independent(x, y).rewrite(E(x**2 * y))
+    E(x**2)*E(y)
+    """
+    sets = tuple(frozenset(g) if isinstance(g, tuple) else frozenset({g}) for g in groups)
+    if len(sets) < 2 or sum(map(len, sets)) != len(frozenset().union(*sets)):
+        raise ValueError(f"groups: expected at least two groups without a common member, got {groups}")
+    return Rule(words, _reduction(groups=sets))
+
+
+def moments(known: Mapping[Any, Any], words: str) -> Rule:
+    """A hypothesis on expectations: each key E[x[i] x[j] ...] has the given value, for every value of its indices.
+
+    known : from `E` of a product of components (or of one random number's power) to its value. The
+    symbols that index the components in the key stand for any index.
+
+    >>> from attnmath.derive.expectation import E, RandomVector
+    >>> q, i, j, m = RandomVector("q"), *sp.symbols("i j m", integer=True)
+    >>> moments({E(q[i]): 0}, "mean 0").rewrite(E(q[m]) + 1)
+    1
+    """
+    patterns = [(_factors(key.args[0]), sp.sympify(value)) for key, value in known.items() if isinstance(key, E)]
+    if len(patterns) != len(known) or not patterns:
+        raise ValueError(f"known: expected expectations E(...) as keys, got {list(known)}")
+
+    def value_of(factors: tuple[sp.Expr, ...]) -> sp.Expr | None:
+        target = [f for factor in factors for f in _factors(factor)]
+        found = (_match(pattern, value, target) for pattern, value in patterns)
+        return next((value for value in found if value is not None), None)
+
+    return Rule(words, _reduction(moments=value_of))
+
+
+def _factors(product: sp.Expr) -> list[sp.Expr]:
+    """The factors of a product, a positive integer power written out."""
+    out: list[sp.Expr] = []
+    for factor in sp.Mul.make_args(product):
+        base, exponent = factor.as_base_exp()
+        out += [base] * int(exponent) if exponent.is_Integer and exponent > 0 else [factor]
+    return out
+
+
+def _match(pattern: list[sp.Expr], value: sp.Expr, target: list[sp.Expr]) -> sp.Expr | None:
+    """The value with the pattern's indices replaced by those of the target, or None where it does not fit."""
+    if len(pattern) != len(target):
+        return None
+    for order in permutations(target):
+        indices: dict[Any, Any] = {}
+        if all(_fits(p, t, indices) for p, t in zip(pattern, order, strict=True)):
+            return value.xreplace(indices)
+    return None
+
+
+def _fits(pattern: sp.Expr, target: sp.Expr, indices: dict[Any, Any]) -> bool:
+    if not (isinstance(pattern, sp.Indexed) and isinstance(target, sp.Indexed)):
+        return pattern == target
+    if pattern.base != target.base or len(pattern.indices) != len(target.indices):
+        return False
+    return all(indices.setdefault(p, t) == t for p, t in zip(pattern.indices, target.indices, strict=True))
+
+
+#: Var[X] = E[X^2] - E[X]^2.
+definition_of_variance = Rule(
+    "definition of the variance",
+    lambda line: line.replace(Var, lambda x: E(sp.expand(x**2)) - E(x) ** 2 if _is_sum(x) else E(x**2) - E(x) ** 2),
+)
+
+
+def _is_sum(x: sp.Expr) -> bool:
+    return isinstance(x, sp.Add)
+
+
+def same_law(*variables: Any, words: str = "the variables have the same law") -> Rule:
+    """Random numbers with one law: the expectation of a function of a single one of them is that of the first."""
+
+    def rewrite(line: sp.Expr) -> sp.Expr:
+        def first(argument: sp.Expr) -> sp.Expr:
+            here = random_atoms(argument)
+            if len(here) == 1 and here <= set(variables):
+                return E(argument.xreplace({here.pop(): variables[0]}))
+            return E(argument)
+
+        return line.replace(E, first)
+
+    return Rule(words, rewrite)
+
+
+def independent_exponentials(vector: Any, one: Any, words: str = "independent components of one law") -> Rule:
+    """E[exp(sum of a_m X_m)] is the product of the G(a_m), for independent components of one law.
+
+    vector : the random vector X.  one : the function G, where G(a) stands for E[exp(a X_m)].
+
+    >>> from attnmath.derive.expectation import E, RandomVector
+    >>> X, m, n = RandomVector("X"), sp.Symbol("m", integer=True), sp.Symbol("n", integer=True)
+    >>> a, G = sp.IndexedBase("a"), sp.Function("G")
+    >>> independent_exponentials(X, G).rewrite(E(sp.exp(sp.Sum(a[m] * X[m], (m, 1, n)))))
+    Product(G(a[m]), (m, 1, n))
+    """
+
+    def rewrite(line: sp.Expr) -> sp.Expr:
+        def factorised(argument: sp.Expr) -> sp.Expr:
+            factor, total = argument.args[0].as_independent(sp.Sum) if isinstance(argument, sp.exp) else (0, None)
+            if not isinstance(total, sp.Sum) or len(total.limits) != 1:
+                return E(argument)
+            index = total.limits[0][0]
+            share = sp.expand(factor * total.function / vector[index])
+            known = random_atoms(argument) == {vector} and not share.has(sp.Indexed(vector, index))
+            return sp.Product(one(share), *total.limits) if known else E(argument)
+
+        return line.replace(E, factorised)
+
+    return Rule(words, rewrite)
+
+
+#: The logarithm of a product (of positive factors) is the sum of the logarithms.
+log_of_product = Rule(
+    "the logarithm of a product",
+    lambda line: line.replace(
+        lambda e: isinstance(e, sp.log) and isinstance(e.args[0], sp.Product),
+        lambda e: sp.Sum(sp.log(e.args[0].function), *e.args[0].limits),
+    ),
+)
+
+
+def definition(symbol: Any, value: Any, words: str = "") -> Rule:
+    """What a symbol or a function stands for: `symbol` is a Symbol, or f(k) for every k with a value in k.
+
+    >>> k = sp.Symbol("k")
+    >>> M = sp.Function("M")
+    >>> definition(M(k), k**2).rewrite(M(3))
+    9
+    """
+    words = words or "definition"
+    if isinstance(symbol, sp.Symbol | sp.Indexed):
+        return Rule(words, lambda line: line.xreplace({symbol: value}))
+    function, names = symbol.func, symbol.args
+    return Rule(
+        words,
+        lambda line: line.replace(
+            lambda e: isinstance(e, sp.core.function.AppliedUndef) and e.func == function,
+            lambda e: sp.sympify(value).subs(dict(zip(names, e.args, strict=True)), simultaneous=True),
+        ),
+    )
+
+
+def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({},)) -> Rule:
+    """What a derivation has shown: its first line may be replaced by its last.
+
+    chain : an `attnmath.derive.Derivation` all of whose steps are equalities.
+    at : values of the chain's free symbols at which the result is used; as it was written, unless given.
+    """
+    if any(line.relation != "=" for line in chain.lines):
+        raise ValueError("chain: expected a derivation whose steps are equalities")
+    start, result = chain.lines[0].value, chain.result
+    pairs = [(start.subs(values), result.subs(values)) for values in at]
+    return Rule(words or chain.name or "derived above", lambda line: line.subs(pairs))
+
+
+def hypothesis(left: Any, right: Any, words: str) -> Rule:
+    """An equation that is assumed, and that the reason on the page calls so: left may be replaced by right."""
+    return Rule(words, lambda line: line.subs(left, right))
+
+
+def law(
+    variable: Any, density: Any, low: Any, high: Any, *, over: sp.Symbol | None = None, words: str = "its density"
+) -> Rule:
+    """The expectation of a function of one random number is the integral against its density.
+
+    density : an expression in `variable`.  over : the variable of integration, by default one of the same name.
+
+    >>> from attnmath.derive.expectation import E, RandomVariable
+    >>> x = RandomVariable("x", real=True)
+    >>> law(x, sp.exp(-x), 0, sp.oo).rewrite(E(x**2))
+    Integral(x**2*exp(-x), (x, 0, oo))
+    """
+
+    def rewrite(line: sp.Expr) -> sp.Expr:
+        def integral(argument: sp.Expr) -> sp.Expr:
+            if random_atoms(argument) != {variable}:
+                return E(argument)
+            plain = over or sp.Symbol(variable.name, **variable.assumptions0)
+            return sp.Integral((argument * density).xreplace({variable: plain}), (plain, low, high))
+
+        return line.replace(E, integral)
+
+    return Rule(words, rewrite)
+
+
+# --- derivatives, integrals, limits ------------------------------------------------------------
+
+#: Carry out the derivatives that the line writes; components of one vector give a Kronecker delta.
+differentiate = Rule("differentiate", lambda line: line.replace(_is(sp.Derivative), lambda e: e.doit(deep=False)))
+
+#: Carry out the integrals that the line writes, by sympy.
+integrate = Rule("carry out the integral", lambda line: line.replace(_is(sp.Integral), _integrated))
+
+#: Carry out the limits that the line writes, by sympy.
+take_limit = Rule("take the limit", lambda line: line.replace(_is(sp.Limit), lambda e: e.doit(deep=False)))
+
+
+def _is(kind: type) -> Callable[[Any], bool]:
+    return lambda e: isinstance(e, kind)
+
+
+def _integrated(integral: sp.Integral) -> sp.Expr:
+    return sp.simplify(integral.doit().rewrite(sp.erf))
+
+
+#: Integrals over the same interval are one integral: of the sum, with constants inside.
+linear_integral = Rule("linearity of the integral", lambda line: _gathered(line), on_difference=True)
+
+
+def _gathered(line: sp.Expr) -> sp.Expr:
+    """Bring all integrals over one interval under one sign, their integrands simplified."""
+    line = sp.expand(line)
+    inside: dict[Any, sp.Expr] = {}
+    rest = sp.Integer(0)
+    for term in sp.Add.make_args(line):
+        integrals = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.Integral) and len(f.limits) == 1]
+        if len(integrals) != 1:
+            rest += term
+            continue
+        (integral,) = integrals
+        name, *ends = integral.limits[0]
+        plain = sp.Dummy("u", real=True, positive=True if ends and ends[0] == 0 else None)
+        common = _VARIABLES.setdefault(bool(plain.is_positive), plain)
+        inside[tuple(ends)] = inside.get(tuple(ends), 0) + (term / integral) * integral.function.subs(name, common)
+    for ends, integrand in inside.items():
+        common = _VARIABLES[bool(ends and ends[0] == 0)]
+        integrand = sp.powsimp(sp.simplify(sp.expand(integrand)))
+        rest += sp.Integral(integrand, (common, *ends)) if integrand != 0 else 0
+    return rest
+
+
+# The variable of every gathered integral, so that equal ones look equal: one for the half line, one for the rest.
+_VARIABLES: dict[bool, sp.Symbol] = {}
+
+
+def substitution(old: sp.Symbol, new: sp.Symbol, value: Any, words: str = "") -> Rule:
+    """Substitute old = value(new) in every integral over `old`; the ends are carried along as limits.
+
+    value : an expression in `new`, monotone increasing on the interval.
+
+    >>> z, u, c = sp.symbols("z u c", real=True)
+    >>> substitution(z, u, u + c).rewrite(sp.Integral(sp.exp(-((z - c) ** 2)), (z, -sp.oo, sp.oo)))
+    Integral(exp(-u**2), (u, -oo, oo))
+    """
+    value = sp.sympify(value)
+    inverse = [s for s in sp.solve(sp.Eq(value, old), new) if s.is_real is not False]
+    if len(inverse) != 1:
+        raise ValueError(f"value: expected an expression that can be solved for {new} in one way, got {value}")
+
+    def change(integral: sp.Integral) -> sp.Expr:
+        if len(integral.limits) != 1 or integral.limits[0][0] != old:
+            return integral
+        _, low, high = integral.limits[0]
+        ends = [sp.limit(inverse[0], old, end) if end.is_infinite else inverse[0].subs(old, end) for end in (low, high)]
+        integrand = integral.function.subs(old, value) * sp.diff(value, new)
+        return sp.Integral(sp.powsimp(sp.simplify(integrand)), (new, *ends))
+
+    return Rule(words or f"substitute {old} = {value}", lambda line: line.replace(_is(sp.Integral), change))
+
+
+def by_parts(primitive: Any, variable: sp.Symbol, low: Any, high: Any, words: str = "integrate by parts") -> Rule:
+    """Integration by parts: the integral of the derivative of `primitive` is its difference between the ends.
+
+    Each line is gathered into one integral over (low, high). A multiple of F' under the sign is
+    traded for the same multiple of F(high) - F(low); which multiple, the lines themselves decide.
+
+    >>> u = sp.Symbol("u", positive=True)
+    >>> rule = by_parts(-u * sp.exp(-u), u, 0, sp.oo)
+    >>> before, after = sp.Integral(u * sp.exp(-u), (u, 0, sp.oo)), sp.Integral(sp.exp(-u), (u, 0, sp.oo))
+    >>> rule.rewrite(before - after)
+    0
+    """
+    primitive = sp.sympify(primitive)
+    derivative = sp.diff(primitive, variable)
+    boundary = sp.simplify(_at_end(primitive, variable, high, "-") - _at_end(primitive, variable, low, "+"))
+
+    def rewrite(line: sp.Expr) -> sp.Expr:
+        gathered = _gathered(line)
+
+        def trade(integral: sp.Integral) -> sp.Expr:
+            name, *ends = integral.limits[0]
+            if ends != [sp.sympify(low), sp.sympify(high)]:
+                return integral
+            multiple = _constant(integral.function / derivative.subs(variable, name), name)
+            return integral if multiple is None else multiple * boundary
+
+        return gathered.replace(_is(sp.Integral), trade)
+
+    return Rule(words, rewrite, on_difference=True)
+
+
+def _constant(quotient: sp.Expr, variable: sp.Symbol) -> sp.Expr | None:
+    """Return the value of a quotient that does not depend on the variable, or None."""
+    value = sp.simplify(quotient.rewrite(sp.exp))
+    if value.has(variable) and sp.simplify(sp.diff(value, variable)) == 0:
+        value = sp.simplify(value.subs(variable, 1))
+    return None if value.has(variable) else value
+
+
+def _at_end(expression: sp.Expr, variable: sp.Symbol, end: Any, side: str) -> sp.Expr:
+    """Return the limit at one end of an interval."""
+    if sp.sympify(end).is_infinite:
+        return sp.limit(expression, variable, end)
+    return sp.limit(expression, variable, end, side)

@@ -1,0 +1,108 @@
+"""Experiments on section 5.1.4: what width does to scores, and what the division by sqrt(d_k) does to softmax rows.
+
+Every estimate has one entry for each width. The draws of one width are independent of those of
+another, and the same seed gives the same draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnmath import dot_product, estimate
+from attnmath.attention import entropy, jacobian_norm, softmax
+from attnmath.checks import positive_integer
+from attnmath.dot_product import COMPONENT_LAWS, ComponentLaw
+from attnmath.estimate import Estimate
+
+#: Statistics of an attention row, by name: from weights of shape (rows, keys) to one number a row.
+ROW_STATISTICS: dict[str, Callable[[Any], Any]] = {
+    "entropy": entropy,
+    "jacobian_norm": jacobian_norm,
+    "largest_weight": lambda weights: weights.max(axis=-1),
+}
+
+
+def score_variance(widths: Sequence[int], *, law: str = "gaussian", draws: int = 4000, seed: int = 514) -> Estimate:
+    """Estimate Var(q.k) at each width, for independent components of variance 1 (equation 5.1.5 predicts the width).
+
+    law : a name of `attnmath.dot_product.COMPONENT_LAWS`.  draws : independent pairs (q, k) for each width.
+
+    >>> abs(score_variance([16], draws=2000, seed=0).value[0] / 16 - 1) < 0.2
+    np.True_
+    """
+    components = _law(law)
+    streams = _streams(widths, seed)
+    return estimate.stack(
+        [
+            estimate.variance(dot_product.draws(components, d_k, draws, rng))
+            for d_k, rng in zip(widths, streams, strict=True)
+        ]
+    )
+
+
+def score_kurtosis(widths: Sequence[int], *, law: str = "gaussian", draws: int = 200_000, seed: int = 514) -> Estimate:
+    """Estimate the excess kurtosis of q.k at each width.
+
+    Mean 0 and variance d_k are known exactly, so E[(q.k)^4] / d_k^2 - 3 is a plain mean over the draws.
+    """
+    components = _law(law)
+
+    def standardised(d_k: int, rng: np.random.Generator) -> Any:
+        return dot_product.draws(components, d_k, draws, rng) ** 4 / d_k**2 - 3
+
+    streams = _streams(widths, seed)
+    return estimate.stack([estimate.mean(standardised(d_k, rng)) for d_k, rng in zip(widths, streams, strict=True)])
+
+
+def row_statistics(
+    widths: Sequence[int], *, keys: int = 64, rows: int = 200, sigma: float = 1.0, seed: int = 514
+) -> dict[str, tuple[Estimate, Estimate]]:
+    """Estimate the mean entropy, Jacobian norm and largest weight of softmax rows over Gaussian keys, at each width.
+
+    keys : length of a row.  rows : independent rows, each with a query and keys of its own.  sigma : standard
+    deviation of every component.
+
+    Returns, for each statistic of `ROW_STATISTICS`, the estimates without and with the division of the scores by
+    sqrt(d_k); both come from the same queries and keys.
+    """
+    found: dict[str, tuple[list[Estimate], list[Estimate]]] = {name: ([], []) for name in ROW_STATISTICS}
+    for d_k, rng in zip(widths, _streams(widths, seed), strict=True):
+        scores = dot_product.score_rows(d_k, keys, rows, rng, sigma=sigma)
+        for place, weights in enumerate((softmax(scores), softmax(scores / np.sqrt(d_k)))):
+            for name, statistic in ROW_STATISTICS.items():
+                found[name][place].append(estimate.mean(statistic(weights)))
+    return {name: (estimate.stack(raw), estimate.stack(scaled)) for name, (raw, scaled) in found.items()}
+
+
+def gain_without_scaling(d_k: int, *, keys: int = 64, rows: int = 200, seed: int = 514) -> Estimate:
+    """Estimate how much larger the mean Jacobian norm of a row is without the division by sqrt(d_k) than with it.
+
+    The two norms of a row come from the same query and keys, so the mean is over paired differences.
+    """
+    (rng,) = _streams([d_k], seed)
+    scores = dot_product.score_rows(d_k, keys, rows, rng)
+    return estimate.mean(jacobian_norm(softmax(scores)) - jacobian_norm(softmax(scores / np.sqrt(d_k))))
+
+
+def variance_ratios(nu: float, *, d_k: int = 16, draws: int = 4000, repeats: int = 40, seed: int = 5) -> Any:
+    """Repeat the measurement of Var(q.k) / d_k with Student components, shape (repeats,).
+
+    nu : degrees of freedom, more than 2.
+    """
+    law, rng = dot_product.student_t(nu), np.random.default_rng(seed)
+    samples = (dot_product.draws(law, d_k, draws, rng) for _ in range(positive_integer(repeats, "repeats")))
+    return np.asarray([estimate.variance(x).value / d_k for x in samples])
+
+
+def _law(name: str) -> ComponentLaw:
+    if name not in COMPONENT_LAWS:
+        raise ValueError(f"law: expected one of {', '.join(COMPONENT_LAWS)}, got {name!r}")
+    return COMPONENT_LAWS[name]
+
+
+def _streams(widths: Sequence[int], seed: int) -> list[np.random.Generator]:
+    """Return one generator for each width; it depends on the seed and on the width alone."""
+    return [np.random.default_rng((seed, positive_integer(d_k, "widths"))) for d_k in widths]
