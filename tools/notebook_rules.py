@@ -18,7 +18,8 @@ from randomness import unseeded
 Notebook = dict[str, Any]
 Rule = Callable[[Notebook], list[str]]
 
-MOST_LINES = 12
+MOST_LINES = 16
+MOST_COLUMNS = 88
 LEAST_ALT = 40
 LEAST_EXERCISES = 3
 #: Paths of a particular machine, and addresses in memory: neither is the same for two readers.
@@ -59,9 +60,75 @@ def no_errors(notebook: Notebook) -> list[str]:
 
 
 def short_cells(notebook: Notebook) -> list[str]:
-    """A code cell has at most twelve lines that are not blank; more belongs in the package."""
+    """A code cell has at most sixteen lines that are not blank; more belongs in the package."""
     lengths = [sum(bool(line.strip()) for line in text(c["source"]).splitlines()) for c in code_cells(notebook)]
     return [f"code cell {n} has {k} lines, {MOST_LINES} at most" for n, k in enumerate(lengths, 1) if k > MOST_LINES]
+
+
+def narrow_cells(notebook: Notebook) -> list[str]:
+    """A line of a code cell has at most 88 columns: a page shows no more without scrolling."""
+    faults = []
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        widest = max(map(len, text(cell["source"]).splitlines()), default=0)
+        if widest > MOST_COLUMNS:
+            faults.append(f"code cell {number} has a line of {widest} columns, {MOST_COLUMNS} at most")
+    return faults
+
+
+def one_idea_a_line(notebook: Notebook) -> list[str]:
+    """No line packs several assignments into one: no walrus, and no tuple of expressions for a tuple of names."""
+    faults = []
+    for number, tree in _trees(notebook):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.NamedExpr):
+                faults.append(f"code cell {number} assigns inside an expression: {ast.unparse(node)}")
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Tuple)
+                and isinstance(node.targets[0], ast.Tuple)
+            ):
+                faults.append(f"code cell {number} packs assignments: {ast.unparse(node.targets[0])} = ...")
+    return faults
+
+
+def computed_counterexamples(notebook: Notebook) -> list[str]:
+    """The quantity of a counterexample is a function of its instance, and no number that was typed in."""
+    faults = []
+    for number, tree in _trees(notebook):
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and _name(call.func) == "counterexample":
+                given = [k.value for k in call.keywords if k.arg == "quantity"] + call.args[:1]
+                fault = _typed_in(given[0]) if given else "takes no quantity"
+                faults += [f"code cell {number}: the counterexample {fault}"] if fault else []
+    return faults
+
+
+def _typed_in(quantity: ast.expr) -> str:
+    """Say how the quantity of a counterexample was typed in; nothing where it is computed from the instance."""
+    if isinstance(quantity, ast.Lambda):
+        parameters = {a.arg for a in (*quantity.args.args, *quantity.args.kwonlyargs)}
+        used = {n.id for n in ast.walk(quantity.body) if isinstance(n, ast.Name)}
+        if not parameters & used:
+            return f"takes a function that ignores its instance: {ast.unparse(quantity)}"
+        if isinstance(quantity.body, ast.Name):
+            return f"takes a function that returns what it is given: {ast.unparse(quantity)}"
+        return ""
+    if isinstance(quantity, ast.Name | ast.Attribute):
+        return ""
+    return f"takes the expression {ast.unparse(quantity)} where a function of the instance is expected"
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _trees(notebook: Notebook) -> Iterator[tuple[int, ast.Module]]:
+    """Yield the code cells that are plain Python, read (see `no_shell` for the others)."""
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        try:
+            yield number, ast.parse(text(cell["source"]))
+        except SyntaxError:
+            continue
 
 
 def no_semicolon(notebook: Notebook) -> list[str]:
@@ -220,8 +287,9 @@ def _shown(output: Any) -> Iterator[str]:
 RULES: dict[str, Rule] = {
     rule.__name__: rule
     for rule in (
-        executed_in_order, no_errors, short_cells, no_semicolon, nothing_skipped, no_shell, seeded_randomness,
-        described_figures, shown_figures, one_machine, solved_exercises, portable_outputs, loads_its_claims,
+        executed_in_order, no_errors, short_cells, narrow_cells, one_idea_a_line, computed_counterexamples,
+        no_semicolon, nothing_skipped, no_shell, seeded_randomness, described_figures, shown_figures, one_machine,
+        solved_exercises, portable_outputs, loads_its_claims,
     )
 }  # fmt: skip
 

@@ -36,10 +36,25 @@ def test_there_are_chapters() -> None:
     assert NOTEBOOKS
 
 
+#: Chapters whose cells were written before these two rules; a chapter leaves the list when it is rebuilt.
+BEFORE = {"narrow_cells", "one_idea_a_line"}
+NOT_YET_REBUILT = {
+    "cost", "masks", "projections_and_gradients", "query_match_aggregate", "softmax", "computing", "low_rank", "rank",
+    "spectrum", "associative_recall", "concentration", "decay", "linear_attention",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=name)
 def test_chapter_keeps_the_rule(notebook: Path, rule: str) -> None:
+    if rule in BEFORE and notebook.stem in NOT_YET_REBUILT:
+        return
     assert RULES[rule](read(notebook)) == []
+
+
+def test_the_list_of_chapters_to_rebuild_names_chapters_that_need_it() -> None:
+    needy = {p.stem for p in NOTEBOOKS if any(RULES[rule](read(p)) for rule in BEFORE)}
+    assert needy == NOT_YET_REBUILT
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=name)
@@ -85,7 +100,23 @@ BREACHES: list[tuple[str, str, Callable[[list[Any]], object]]] = [
     ("executed_in_order", "no code at all", lambda c: c.__delitem__(slice(1, None))),
     ("no_errors", "a stored error", output(2, ERROR)),
     ("no_errors", "a stored warning", output(2, printed("UserWarning", "stderr"))),
-    ("short_cells", "thirteen lines", source(2, "x = 1\n\n" * 13)),
+    ("short_cells", "seventeen lines", source(2, "x = 1\n\n" * 17)),
+    ("narrow_cells", "a line of 89 columns", source(2, "x = 1  # " + "x" * 80)),
+    ("one_idea_a_line", "a walrus", source(2, "print(x := 1)")),
+    ("one_idea_a_line", "packed assignments", source(2, "x, y = f(1), g(2)")),
+    ("computed_counterexamples", "a literal", source(2, "counterexample(1 - 1, {}, '>=', 1, of='x')")),
+    (
+        "computed_counterexamples",
+        "a number of sympy",
+        source(2, "ledger.counterexample(sp.Rational(1, 2), {}, '>=', 1)"),
+    ),
+    (
+        "computed_counterexamples",
+        "a literal in a function",
+        source(2, "counterexample(lambda x: 0.5, {'x': 1}, '>=', 1)"),
+    ),
+    ("computed_counterexamples", "the instance itself", source(2, "counterexample(lambda x: x, {'x': 1}, '>=', 2)")),
+    ("computed_counterexamples", "nothing", source(2, "counterexample(relation='>=')")),
     ("no_semicolon", "a trailing semicolon", source(3, "plt.plot([0, 1]);\n")),
     ("nothing_skipped", "a tag for nbval", lambda c: c[2].update(metadata={"tags": ["nbval-ignore-output"]})),
     ("nothing_skipped", "a comment for nbval", source(2, "# NBVAL_SKIP\nprint(2)")),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sympy as sp
 
+from attnmath.derive import Derivation, identity
 from attnmath.estimate import Estimate
 from attnmath.ledger import (
+    GRADES,
     VERDICTS,
     Claim,
     LedgerError,
@@ -18,213 +21,283 @@ from attnmath.ledger import (
     audit,
     collate,
     counterexample,
+    derived,
     load_claims,
     observation,
-    proof,
 )
 from attnmath.ledger.__main__ import main
 from attnmath.ledger.claims import MIME
 
-x, y = sp.symbols("x y", positive=True)
-n, d = sp.symbols("n d", integer=True, positive=True)
-i = sp.Symbol("i", integer=True, nonnegative=True)
+x = sp.Symbol("x", positive=True)
+
+
+def square() -> Derivation:
+    wrong = ("no middle term", x**2 + 1)
+    return identity((x + 1) ** 2, x**2 + 2 * x + 1, because="expand", mistake=wrong)
+
+
+FIELDS = {"scope": "for all $x$"}
+MORE = {
+    "proved": FIELDS,
+    "amended": {"holds": "That.", "grade": GRADES[2]},
+    "refuted": {"holds": "That.", "grade": GRADES[0]},
+    "measured": {"outcome": "supported"},
+    "not decided": {"reason": "A matter of taste."},
+}
 
 
 def claim(verdict: str = "proved", **fields: str) -> Claim:
-    return Claim("5.1.5", section="5.1.4", statement="It is $x$.", verdict=verdict, **fields)
+    more = MORE.get(verdict, {}) | fields
+    return Claim("5.1.5", title="A square", place="5.1.4 p4 s4", reading="It is $x$.", verdict=verdict, **more)
 
 
-# --- proofs ------------------------------------------------------------------------------------
+def largest(x: list[float]) -> float:
+    return max(x)
 
 
-@pytest.mark.parametrize(
-    "residual, control",
-    [
-        (sp.sin(x) ** 2 + sp.cos(x) ** 2 - 1, sp.sin(x) ** 2 - 1),
-        ([x - x, sp.expand((x + y) ** 2) - x**2 - 2 * x * y - y**2], (x + y) ** 2 - x**2),
-        (sp.Matrix([[0, 0]]), sp.Matrix([[0, x]])),
-        (sp.Eq((x + 1) ** 2, x**2 + 2 * x + 1), sp.Eq((x + 1) ** 2, x**2 + 1, evaluate=False)),
-        (sp.Sum(x**i, (i, 0, n)) - sp.Sum(x**d, (d, 0, n)), sp.Sum(x**i, (i, 1, n))),
-    ],
-)
-def test_a_proof_holds(residual, control) -> None:
-    assert proof(residual, control=control).kind == "proof"
+# --- derivations as evidence --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "residual, control, words",
-    [
-        (x - y, x + y, "does not vanish"),
-        ([0, x - 1], x, "does not vanish"),
-        (sp.Integer(0), sp.Integer(0), "general symbols"),
-        (sp.Integer(0), sp.Integer(1), "general symbols"),
-        (sp.Integer(0), (x + 1) ** 2 - x**2 - 2 * x - 1, "control passes"),
-        (sp.Integer(0), sp.sqrt(x**2) - x + 0 * y, "general symbols"),
-        ([], x, "at least one"),
-    ],
-)
-def test_a_proof_fails(residual, control, words) -> None:
-    with pytest.raises(LedgerError, match=words):
-        proof(residual, control=control)
+def test_a_derivation_is_evidence() -> None:
+    evidence = derived(square())
+    assert evidence.kind == "derivation" and "one verified step" in evidence.text and "no middle term" in evidence.text
 
 
-@pytest.mark.parametrize("residual", [0.0, sp.Float(0), np.float64(0), "0", True, None])
-def test_a_proof_is_exact_or_nothing(residual) -> None:
-    with pytest.raises(TypeError, match="residual: expected an exact sympy expression"):
-        proof(residual, control=x)
+@pytest.mark.parametrize("bare", [0, sp.Integer(0), x - x, "0", None, sp.Eq(x, x), [0]])
+def test_a_bare_zero_is_no_proof(bare) -> None:
+    with pytest.raises(TypeError, match="a bare zero is no proof"):
+        derived(bare)
+    with pytest.raises(TypeError, match="a bare zero is no proof"):
+        claim().prove(bare)
 
 
-def test_a_residual_that_is_only_small_is_not_zero() -> None:
-    with pytest.raises(LedgerError, match="does not vanish"):
-        proof(x * sp.Rational(1, 10**60), control=x)
-
-
-def test_matrix_symbols_have_witnesses() -> None:
-    Q, K = sp.MatrixSymbol("Q", n, d), sp.MatrixSymbol("K", n, d)
-    j, m = sp.symbols("j m", integer=True, nonnegative=True)
-    entry = (Q * K.T)[i, j]
-    right, wrong = sp.Sum(Q[i, m] * K[j, m], (m, 0, d - 1)), sp.Sum(Q[i, m] * K[m, j], (m, 0, d - 1))
-    assert proof(entry - right, control=entry - wrong)
-    with pytest.raises(LedgerError, match="control passes"):
-        proof(entry - right, control=entry - right)
+def test_a_derivation_without_steps_or_without_a_mistake_is_no_proof() -> None:
+    with pytest.raises(LedgerError, match="at least one step"):
+        derived(Derivation(x))
+    with pytest.raises(LedgerError, match="common mistake"):
+        derived(identity((x + 1) ** 2, x**2 + 2 * x + 1, because="expand"))
+    with pytest.raises(LedgerError, match="at least one derivation"):
+        claim().prove()
 
 
 # --- agreements --------------------------------------------------------------------------------
 
 
 def test_an_agreement_holds_within_four_standard_errors_or_a_stated_tolerance() -> None:
-    assert agreement(Estimate(1.03, 0.01), 1.0, control=2.0)
-    assert agreement([1.0, 2.0], [1.0, 2.0 + 1e-15], control=[1.0, 3.0], tolerance=1e-14, because="a few ulps")
+    assert agreement(Estimate(1.03, 0.01), 1.0, mistake=("twice", 2.0))
+    exact = agreement(
+        [1.0, 2.0], [1.0, 2.0 + 1e-15], mistake=("one more", [1.0, 3.0]), tolerance=1e-14, because="rounding"
+    )
+    assert "to within 1e-14 (rounding)" in exact.text and "one more" in exact.text
+    assert "exactly (both are counts)" in agreement(3, 3, mistake=("4", 4), tolerance=0, because="both are counts").text
+
+
+ONE = {"observed": [1.0], "expected": 1.0, "mistake": ("twice", 2.0), "tolerance": 0.1, "because": "rounding"}
 
 
 @pytest.mark.parametrize(
-    "arguments, error, words",
+    "change, error, words",
     [
-        (({"observed": Estimate(1.05, 0.01), "expected": 1.0, "control": 2.0}), LedgerError, "off by"),
-        (({"observed": Estimate(1.0, 0.5), "expected": 1.0, "control": 2.0}), LedgerError, "control .* passes"),
-        (({"observed": [1.0], "expected": 1.0, "control": 2.0}), TypeError, "tolerance, because"),
-        (({"observed": [1.0], "expected": 1.0, "control": 2.0, "tolerance": 0.1}), TypeError, "because"),
-        (
-            ({"observed": [1.0], "expected": 1.0, "control": 2.0, "tolerance": np.inf, "because": "?"}),
-            LedgerError,
-            "finite",
-        ),
-        (
-            ({"observed": [np.nan], "expected": 1.0, "control": 2.0, "tolerance": 1, "because": "?"}),
-            LedgerError,
-            "observed: expected finite",
-        ),
-        (({"observed": [], "expected": 1.0, "control": 2.0, "tolerance": 1, "because": "?"}), LedgerError, "observed"),
+        ({"observed": Estimate(1.05, 0.01), "tolerance": None, "because": ""}, LedgerError, "off by"),
+        ({"observed": Estimate(1.0, 0.5), "tolerance": None, "because": ""}, LedgerError, "mistake .* passes"),
+        ({"observed": Estimate(1.0, 0.5)}, TypeError, "expected neither for an Estimate"),
+        ({"observed": Estimate(1.0, 0.0), "tolerance": None, "because": ""}, LedgerError, "positive standard errors"),
+        ({"tolerance": None}, TypeError, "tolerance, because"),
+        ({"because": "  "}, TypeError, "tolerance, because"),
+        ({"tolerance": np.inf}, LedgerError, "tolerance: expected finite"),
+        ({"tolerance": -1}, LedgerError, "non-negative"),
+        ({"observed": [np.nan]}, LedgerError, "observed: expected finite"),
+        ({"observed": []}, LedgerError, "observed"),
+        ({"observed": ["1.0"]}, TypeError, "observed: expected numbers"),
+        ({"mistake": 2.0}, TypeError, "mistake: expected a name and a value"),
+        ({"mistake": ("", 2.0)}, TypeError, "mistake: expected a name"),
+        ({"mistake": ("twice", [2.0, 2.0])}, LedgerError, "mistake: expected shape"),
+        ({"expected": [[1.0], [1.0]]}, LedgerError, "expected: expected shape"),
     ],
 )
-def test_an_agreement_fails(arguments, error, words) -> None:
+def test_an_agreement_fails(change, error, words) -> None:
     with pytest.raises(error, match=words):
-        agreement(**arguments)
+        agreement(**(ONE | change))
 
 
 # --- counterexamples ---------------------------------------------------------------------------
 
 
-def test_a_counterexample_holds() -> None:
-    assert counterexample(sp.sqrt(2), "<=", 1, instead=sp.sqrt(2), at="A")
-    assert counterexample(2.0, "==", 1.0, instead=2.0, at="A", tolerance=1e-9)
+def test_a_counterexample_computes_what_it_reports() -> None:
+    shown = counterexample(largest, {"x": [0.5, 0.5]}, ">=", 0.9, obeys={"x": [0.95, 0.05]}, tolerance=1e-12, of="it")
+    assert shown.text.startswith("It is 0.5 at x = (0.5, 0.5); the sentence requires at least 0.9.")
+    assert "does hold at x = (0.95, 0.05), where the value is 0.95" in shown.text
+    exact = counterexample(lambda n: sp.sqrt(n), {"n": 2}, "<=", 1, instead=lambda n: n, of="the root")
+    assert "corrected statement gives at most 2" in exact.text and r"$\sqrt{2}$" in exact.markup
 
 
 @pytest.mark.parametrize(
-    "arguments, error, words",
+    "change, error, words",
     [
-        ((1, "<=", 1), LedgerError, "not a counterexample"),
-        ((2, "<=", 1), LedgerError, "corrected statement fails"),
-        ((2.5, "==", 1), TypeError, "tolerance"),
-        ((2, "≈", 1), ValueError, "relation: expected one of"),
+        ({"at": {"x": [0.95]}}, LedgerError, "not a counterexample"),
+        ({"obeys": {"x": [0.5]}}, LedgerError, "obeys: the sentence fails there too"),
+        ({"obeys": None}, TypeError, "instead, obeys"),
+        ({"obeys": None, "instead": 0.8}, LedgerError, "corrected statement fails"),
+        ({"quantity": 0.5}, TypeError, "quantity: expected a function"),
+        ({"quantity": lambda x: 0.5}, TypeError, "ignores"),
+        ({"quantity": lambda x: max(x) * sp.nan}, (TypeError, LedgerError), "expected a"),
+        ({"at": {}}, TypeError, "at: expected the instance"),
+        ({"required": "print('x') or 3"}, TypeError, "expected a number, got the text"),
+        ({"required": np.nan}, LedgerError, "NaN"),
+        ({"tolerance": 0}, TypeError, "tolerance: expected a positive"),
+        ({"tolerance": -1}, ValueError, "non-negative"),
+        ({"relation": "≈"}, ValueError, "relation: expected one of"),
     ],
 )
-def test_a_counterexample_fails(arguments, error, words) -> None:
+def test_a_counterexample_fails(change, error, words) -> None:
+    good = {"quantity": largest, "at": {"x": [0.5, 0.5]}, "relation": ">=", "required": 0.9,
+            "obeys": {"x": [0.95]}, "tolerance": 1e-12, "of": "it"}  # fmt: skip
     with pytest.raises(error, match=words):
-        counterexample(*arguments, instead=1, at="here")
+        counterexample(**(good | change))
 
 
 # --- observations ------------------------------------------------------------------------------
+
+SHUFFLED = ("shuffled", Estimate(0.0, 0.1))
 
 
 @pytest.mark.parametrize(
     "value, outcome", [(1.0, "supported"), (-1.0, "contradicted"), (0.1, "undecided"), (-0.1, "undecided")]
 )
 def test_an_observation_reports_what_it_saw(value, outcome) -> None:
-    assert observation(Estimate(value, 0.1), ">", 0, control=Estimate(0.0, 0.1)).outcome == outcome
+    seen = observation(Estimate(value, 0.1), ">", 0, null=SHUFFLED, units="6 layers", of="the slope")
+    assert seen.outcome == outcome and "6 layers" in seen.text and "shuffled" in seen.text
 
 
-def test_an_observation_whose_control_shows_the_effect_fails() -> None:
-    with pytest.raises(LedgerError, match="control"):
-        observation(Estimate(1.0, 0.1), ">", 0, control=Estimate(2.0, 0.1))
-    with pytest.raises(ValueError, match="relation"):
-        observation(Estimate(1.0, 0.1), "==", 0, control=Estimate(0.0, 0.1))
+@pytest.mark.parametrize(
+    "change, error, words",
+    [
+        ({"null": ("shuffled", Estimate(2.0, 0.1))}, LedgerError, "null 'shuffled'"),
+        ({"null": Estimate(0.0, 0.1)}, TypeError, "null: expected a name"),
+        ({"null": ("made up", Estimate(0.0, 0.0))}, LedgerError, "null: expected a positive standard error"),
+        ({"observed": Estimate(1.0, 0.0)}, LedgerError, "what cannot vary is no measurement"),
+        ({"observed": Estimate([1.0, 2.0], [0.1, 0.1])}, TypeError, "expected one Estimate"),
+        ({"units": " "}, TypeError, "units, of"),
+        ({"reference": np.nan}, LedgerError, "reference: expected finite"),
+        ({"relation": "=="}, ValueError, "relation"),
+    ],
+)
+def test_an_observation_fails(change, error, words) -> None:
+    good = {"observed": Estimate(1.0, 0.1), "relation": ">", "reference": 0.0, "null": SHUFFLED,
+            "units": "6 layers", "of": "the slope"}  # fmt: skip
+    with pytest.raises(error, match=words):
+        observation(**(good | change))
 
 
 # --- verdicts ----------------------------------------------------------------------------------
 
 
-def test_a_card_shows_and_stores_the_verdict() -> None:
-    bundle = claim().prove(x - x, control=x)._repr_mimebundle_()
+def test_a_card_is_one_line_that_unfolds_and_a_record() -> None:
+    bundle = claim().prove(square())._repr_mimebundle_()
+    page = bundle["text/html"]
     assert bundle[MIME]["claim"] == "5.1.5" and bundle[MIME]["verdict"] == "proved"
-    assert r"\(x\)" in bundle["text/html"] and 'id="claim-5.1.5"' in bundle["text/html"]
+    assert '<details class="claim-card verdict-proved' in page and 'id="claim-5.1.5"' in page
+    assert "Section 5.1.4, paragraph 4, sentence 4" in page and "Scope:" in page
+    assert page.index('<div class="derivation') < page.index('<details class="claim-card'), "the proof is in view"
     json.dumps(bundle[MIME])
 
 
+def test_a_derivation_that_was_displayed_is_not_displayed_again() -> None:
+    chain = square()
+    chain._repr_mimebundle_()
+    assert '<div class="derivation' not in claim().prove(chain)._repr_mimebundle_()["text/html"]
+
+
+def test_a_card_reads_as_english() -> None:
+    """No word of the checker's own dialect reaches a reader."""
+    cards = [claim().prove(square()),
+             claim("confirmed").confirm(Estimate(1.0, 0.1), 1.0, mistake=("three", 3.0), of="the mean"),
+             claim("amended").amend(WRONG, holds=square())]  # fmt: skip
+    for card in cards:
+        shown = card.html() + str(card)
+        assert not re.search(r"residual|\bulps?\b|as printed|what holds gives|not >= oo", shown)
+
+
+WRONG = counterexample(largest, {"x": [2]}, "<=", 1, obeys={"x": [1]}, of="the largest entry")
+SEEN = observation(Estimate(1.0, 0.1), ">", 0, null=SHUFFLED, units="6 layers", of="it")
+
+
 def test_a_measured_card_leads_with_its_outcome() -> None:
-    seen = observation(Estimate(-1.0, 0.1), ">", 0, control=Estimate(0.0, 0.1))
+    seen = observation(Estimate(-1.0, 0.1), ">", 0, null=SHUFFLED, units="6 layers", of="it")
     card = claim("measured", outcome="contradicted").measure(seen)
-    assert str(card).startswith("[measured: contradicted]") and ">contradicted</strong>" in card.html()
+    assert str(card).startswith("[measured, contradicted]") and ">contradicted</strong>" in card.html()
 
 
 def test_html_is_escaped() -> None:
-    card = Claim("1", section="1", statement="$a<b$ & <script>", verdict="proved").prove(x - x, control=x)
-    assert "<script>" not in card.html() and r"\(a&lt;b\)" in card.html()
+    card = Claim("1", "<b>", "5.1 p1 s1", "$a<b$ & <script>", "proved", scope="<i>").prove(square())
+    assert "<script>" not in card.html() and r"\(a&lt;b\)" in card.html() and "<b>" not in card.html()
 
 
 def test_every_verdict_has_its_method_and_refuses_to_stand_in_for_another() -> None:
-    shown, holds = counterexample(2, "<=", 1, instead=2, at="A"), proof(x - x, control=x)
-    seen = observation(Estimate(1.0, 0.1), ">", 0, control=Estimate(0.0, 0.1))
     calls = {
-        "proved": lambda c: c.prove(x - x, control=x),
-        "confirmed": lambda c: c.confirm(Estimate(1.0, 0.1), 1.0, control=3.0),
-        "amended": lambda c: c.amend(shown, holds=holds),
-        "refuted": lambda c: c.refute(shown, holds=holds),
-        "measured": lambda c: c.measure(seen),
-        "defined": lambda c: c.define(holds),
+        "proved": lambda c: c.prove(square()),
+        "confirmed": lambda c: c.confirm(Estimate(1.0, 0.1), 1.0, mistake=("three", 3.0)),
+        "amended": lambda c: c.amend(WRONG, holds=square()),
+        "refuted": lambda c: c.refute(WRONG, holds=square()),
+        "measured": lambda c: c.measure(SEEN),
+        "defined": lambda c: c.define(square()),
     }
-    assert set(calls) == set(VERDICTS)
-    extra = {"amended": {"amended": "That."}, "refuted": {"amended": "That."}, "measured": {"outcome": "supported"}}
+    assert set(calls) | {"not decided"} == set(VERDICTS)
     for verdict in VERDICTS:
         for method, call in calls.items():
             if method == verdict:
-                assert call(claim(verdict, **extra.get(verdict, {}))).claim.verdict == verdict
+                assert call(claim(verdict)).claim.verdict == verdict
             else:
                 with pytest.raises(LedgerError):
-                    call(claim(verdict, **extra.get(verdict, {})))
+                    call(claim(verdict))
 
 
 def test_evidence_of_the_wrong_kind_is_refused() -> None:
-    holds = proof(x - x, control=x)
     with pytest.raises(LedgerError, match="expected counterexample"):
-        claim("refuted", amended="That.").refute(holds, holds=holds)
+        claim("refuted").refute(square(), holds=square())
     with pytest.raises(LedgerError, match="got nothing"):
         claim("defined").define()
+    with pytest.raises(LedgerError, match="expected agreement or derivation, got int"):
+        claim("amended").amend(WRONG, holds=0)
 
 
 @pytest.mark.parametrize(
     "fields, words",
     [
         ({"verdict": "plausible"}, "verdict: expected one of"),
-        ({"verdict": "refuted"}, "amended: expected"),
-        ({"verdict": "proved", "amended": "That."}, "amended: expected"),
-        ({"verdict": "measured"}, "outcome: expected"),
-        ({"verdict": "proved", "outcome": "supported"}, "outcome: expected"),
+        ({"verdict": "refuted", "holds": ""}, "holds: expected exactly for amended and refuted"),
+        ({"verdict": "refuted", "grade": ""}, "grade: expected exactly"),
+        ({"verdict": "amended", "grade": "rather wrong"}, "grade: expected one of"),
+        ({"verdict": "proved", "holds": "That."}, "holds: expected exactly"),
+        ({"verdict": "proved", "scope": ""}, "scope: expected exactly for proved"),
+        ({"verdict": "measured", "outcome": ""}, "outcome: expected exactly"),
+        ({"verdict": "measured", "outcome": "maybe"}, "outcome: expected one of"),
+        ({"verdict": "proved", "outcome": "supported"}, "outcome: expected exactly"),
+        ({"verdict": "not decided", "reason": ""}, "reason: expected exactly"),
     ],
 )
 def test_a_malformed_claim_is_refused(fields, words) -> None:
     with pytest.raises(LedgerError, match=words):
         claim(**fields)
+
+
+@pytest.mark.parametrize("place", ["5.1.4", "page 3", "5.1.4 p4", "5.1.4 p4 s4, p5 s1", ""])
+def test_a_place_names_a_sentence(place) -> None:
+    with pytest.raises(LedgerError, match="place: expected"):
+        Claim("1", "t", place, "r", "defined")
+
+
+def test_places_of_several_sentences_and_of_the_books_own() -> None:
+    two = Claim("1", "t", "5.1.4 p4 s4; 5.1.9 p2 s1", "r", "defined")
+    own = Claim("1", "t", "beyond 5.1.4", "r", "defined")
+    assert two.places == ["5.1.4 p4 s4", "5.1.9 p2 s1"] and two.section == "5.1.4" and not two.is_own
+    assert own.is_own and own.section == "beyond 5.1.4"
+
+
+@pytest.mark.parametrize("key", ['1" onclick="x', "<b>", "a b", "", "a//b"])
+def test_an_id_is_made_of_words(key) -> None:
+    with pytest.raises(LedgerError, match="id: expected words"):
+        Claim(key, "t", "5.1 p1 s1", "r", "defined")
 
 
 # --- the book as a whole -----------------------------------------------------------------------
@@ -240,7 +313,7 @@ def book(root: Path, claims: str, *records: dict) -> Path:
     return root
 
 
-CLAIMS = '"5.1.5": {section: "5.1.4", statement: "It is $x$.", verdict: proved}\n'
+CLAIMS = '"5.1.5": {title: t, place: 5.1.4 p4 s4, reading: "It is $x$.", verdict: proved, scope: all}\n'
 CHECK = {"claim": "5.1.5", "verdict": "proved", "evidence": []}
 
 
@@ -267,6 +340,16 @@ def test_an_unsound_book_is_found_out(tmp_path: Path, claims, records, words, ca
     assert main([str(root)]) == 1 and "problem" in capsys.readouterr().out
 
 
+def test_a_claim_that_is_not_decided_has_no_check(tmp_path: Path) -> None:
+    open_claim = '"5.1.5": {title: t, place: 5.1.4 p4 s4, reading: r, verdict: not decided, reason: taste}\n'
+    assert audit(book(tmp_path, open_claim)) == []
+    (tmp_path / "chapters/one.ipynb").unlink()
+    book_with_check = tmp_path / "other"
+    book_with_check.mkdir()
+    problems = audit(book(book_with_check, open_claim, {**CHECK, "verdict": "not decided"}))
+    assert any("has an executed check" in p for p in problems)
+
+
 def test_a_claim_in_two_chapters_and_a_check_without_a_claims_file_are_found_out(tmp_path: Path) -> None:
     root = book(tmp_path, CLAIMS, CHECK)
     for suffix in ("claims.yml", "ipynb"):
@@ -280,8 +363,8 @@ def test_a_claim_in_two_chapters_and_a_check_without_a_claims_file_are_found_out
     "text, words",
     [
         (CLAIMS + CLAIMS, "stands twice"),
-        ('"1": {section: "1", verdict: proved}', "expected section, statement, verdict"),
-        ('"1": {section: "1", statement: s, verdict: proved, colour: red}', "expected section"),
+        ('"1": {place: "5.1 p1 s1", verdict: proved}', "expected place, reading, title, verdict"),
+        ('"1": {title: t, place: 5.1 p1 s1, reading: s, verdict: proved, scope: all, colour: red}', "expected place"),
         ("[]", "expected a mapping"),
     ],
 )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import http.server
+import io
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Page, Request, Response
+import matplotlib.pyplot as plt
+import numpy as np
+from playwright.sync_api import Locator, Page, Request, Response
 
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -35,6 +39,24 @@ _TOO_WIDE = """() => {
     const names = wide.slice(0, 5).map((e) => `${e.tagName.toLowerCase()}.${e.className}`);
     return [`scrolls sideways: ${root.scrollWidth} > ${width}: ${names.join(", ")}`];
 }"""
+
+# The height of the article, and of what is in it neither prose nor mathematics nor a figure: what a cell shows but its
+# derivations and figures (code, prompts, printed output, cards), and code between paragraphs.
+_HEIGHTS = """() => {
+    const height = (e) => {
+        const { height } = e.getBoundingClientRect(), { marginTop, marginBottom } = getComputedStyle(e);
+        return height && height + Math.max(0, parseFloat(marginTop)) + Math.max(0, parseFloat(marginBottom));
+    };
+    const sum = (elements) => [...elements].map(height).reduce((a, b) => a + b, 0);
+    const article = document.querySelector("article.bd-article");
+    const code = [...article.querySelectorAll("div[class*=highlight-]")].filter((e) => !e.closest("div.cell"));
+    const cells = article.querySelectorAll("div.cell");
+    const shown = article.querySelectorAll("div.cell :is(.derivation, figure)");
+    return [height(article), sum(cells) - sum(shown) + sum(code)];
+}"""
+
+# Formulas at which the tabulator key stops.
+_STOPS = '() => document.querySelectorAll(\'mjx-container[tabindex="0"], mjx-container [tabindex="0"]\').length'
 
 # Colours as the browser has computed them: [what it is, colour, background], alpha blended over what lies behind.
 _COLOURS = """(selector) => {
@@ -111,6 +133,42 @@ def bad_math(page: Page) -> list[str]:
 def too_wide(page: Page) -> list[str]:
     """Return what makes the page scroll sideways."""
     return list(page.evaluate(_TOO_WIDE))
+
+
+def share_of_reading(page: Page) -> float:
+    """Return the share of an article's height, as it is delivered, that is prose, mathematics and figures."""
+    article, machinery = page.evaluate(_HEIGHTS)
+    return 1 - machinery / article
+
+
+def tab_stops_in_math(page: Page) -> list[str]:
+    """Return how many formulas the tabulator key stops at, if there is one."""
+    count = page.evaluate(_STOPS)
+    return [f"{count} formulas are tab stops"] if count else []
+
+
+def glaring_figures(page: Page, most: float = 0.04) -> list[str]:
+    """Return the figures whose edge differs from the page around them, and the bright slabs on a dark page."""
+    wanted = np.array(_parse_rgb(page.evaluate("() => getComputedStyle(document.body).backgroundColor"))) / 255
+    problems = []
+    for image in page.locator("figure img").all():
+        pixels = plt.imread(io.BytesIO(image.screenshot()), format="png")[..., :3]
+        edge = np.concatenate([pixels[2, :], pixels[-3, :], pixels[:, 2], pixels[:, -3]])
+        off = float(np.median(np.abs(edge - wanted).max(axis=1)))
+        if off > most:
+            problems.append(f"{_name(image)}: its edge is off the background by {off:.2f}")
+        bright = float(np.mean(pixels @ [0.2126, 0.7152, 0.0722] > 0.5))
+        if wanted.max() < 0.5 and bright > 1 / 3:
+            problems.append(f"{_name(image)}: {bright:.0%} of it is bright, on a dark page")
+    return problems
+
+
+def _name(image: Locator) -> str:
+    return str(image.evaluate("e => e.closest('figure').id || e.getAttribute('src').slice(0, 60)"))
+
+
+def _parse_rgb(colour: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", colour)[:3]]
 
 
 def luminance(colour: list[float]) -> float:

@@ -195,7 +195,20 @@ def poor_frame(page: BeautifulSoup, title: str, author: str) -> list[str]:
     return [f"no {what}" for what, there in head.items() if not there]
 
 
-def unlinked_claims(ledger: BeautifulSoup, claims: list[tuple[str, str]]) -> list[str]:
-    """Return the claims, given as (id, address of the card), that the ledger page does not link to."""
-    links = {(a.get_text(), str(a["href"])) for a in article(ledger).select("a.claim-id")}
-    return [f"{claim}: no link to {address}" for claim, address in claims if (claim, address) not in links]
+def unlinked_claims(page: BeautifulSoup, addresses: list[str]) -> list[str]:
+    """Return the addresses of cards that a page does not link to."""
+    links = {str(a["href"]) for a in article(page).select("a.claim-link")}
+    return [f"no link to {address}" for address in addresses if address not in links]
+
+
+def small_figures(page: BeautifulSoup) -> list[str]:
+    """Return the figures that are no vector graphics, or that do not open alone when one clicks on them."""
+    problems = []
+    for image in article(page).select("figure img"):
+        source = str(image["src"])
+        link = image.find_parent("a")
+        if not source.endswith(".svg"):
+            problems.append(f"{source}: not a vector graphic")
+        if not isinstance(link, Tag) or link.get("href") != source:
+            problems.append(f"{source}: no link to it")
+    return problems

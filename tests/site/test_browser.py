@@ -13,7 +13,12 @@ from conftest import SITE, missing
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 #: Whose colours are checked: the badges and cards of the verdicts, and the running text.
-CHECKED = ".verdict-badge, .claim-verdict, .claim-evidence em, .claim-evidence li, .claim-id, main p, figcaption"
+CHECKED = (
+    ".verdict-badge, .claim-verdict, .claim-title, .claim-id, .claim-outcome, .claim-evidence li, "
+    ".derivation .reason, main summary, main p, figcaption"
+)
+#: The share of a chapter that is there to be read: prose, mathematics and figures, with everything folded as delivered.
+LEAST_READING = 2 / 3
 PAGES = sorted(
     p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html") if "_static" not in p.parts and p.name != "index.html"
 )
@@ -70,7 +75,7 @@ def test_page(tab, address, name):
     tab.set_viewport_size({"width": 1280, "height": 900})
     tab.goto(address + name)
     check.settle(tab)
-    problems += check.bad_math(tab)
+    problems += check.bad_math(tab) + check.tab_stops_in_math(tab)
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)
         tab.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme, timeout=5000)
@@ -82,6 +87,43 @@ def test_page(tab, address, name):
         assert light > 0.8 if scheme == "light" else light < 0.05, f"{scheme}: a background of luminance {light}"
     problems += watch.problems
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_is_there_to_be_read(tab, address, name):
+    tab.set_viewport_size({"width": 1440, "height": 900})
+    tab.goto(address + name)
+    check.settle(tab)
+    share = check.share_of_reading(tab)
+    assert share >= LEAST_READING, f"{name}: {share:.0%} is prose, mathematics and figures, less than two thirds"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_figures_melt_into_the_page(tab, address, name):
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.goto(address + name)
+    check.settle(tab)
+    for scheme in ("light", "dark"):
+        tab.emulate_media(color_scheme=scheme)
+        tab.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme, timeout=5000)
+        assert check.glaring_figures(tab) == []
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_link_unfolds_its_card(fresh, address, name):
+    fresh.goto(address + name)
+    check.settle(fresh)
+    cards = fresh.locator("details.claim-card")
+    assert cards.count() and not fresh.locator("details.claim-card[open]").count(), "delivered unfolded"
+    for card in (cards.first, cards.last):
+        anchor = card.get_attribute("id")
+        fresh.goto(f"{address}{name}#{anchor}")
+        opened = fresh.locator(f'details.claim-card[open][id="{anchor}"]')
+        opened.wait_for(timeout=5000)
+        opened.locator(".claim-statement").wait_for(state="visible", timeout=5000)
+    fresh.reload()
+    opened.wait_for(timeout=5000)
+    assert not check.too_wide(fresh)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -120,6 +162,22 @@ def bad(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         '<main><span class="math"><mjx-container><mjx-merror>no</mjx-merror></span></main>'
     )
     (folder / "grey.html").write_text('<main><p style="color:#999;background:#fff">grey</p></main>')
+    cell = '<div class="cell"><div class="cell_input" style="height:{}px"></div>{}</div>'
+    shown = '<div class="derivation" style="height:300px"></div>'
+    article = '<article class="bd-article"><div style="height:300px">prose</div>{}</article>'
+    (folder / "code.html").write_text(article.format(cell.format(300, "")))
+    (folder / "folded.html").write_text(article.format(cell.format(20, shown)))
+    (folder / "fence.html").write_text(article.format('<div class="highlight-python" style="height:300px"></div>'))
+    (folder / "math.html").write_text('<p>x</p><mjx-container tabindex="0">y</mjx-container>')
+    patch = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='90' height='90'%3E{}%3C/svg%3E"
+    for name, page, filling in (
+        ("slab", "#fff", "%3Cpath fill='%23888' d='M0 0h90v90H0z'/%3E"),
+        ("panel", "#121212", "%3Cpath fill='%23fcf' d='M9 9h72v72H9z'/%3E"),
+        ("clear", "#fff", ""),
+        ("dark", "#121212", "%3Cpath stroke='%23fff' d='M9 9l72 72'/%3E"),
+    ):
+        figure = f'<figure><img src="{patch.format(filling)}"></figure>'
+        (folder / f"{name}.html").write_text(f'<body style="background:{page}">{figure}')
     (folder / "loud.html").write_text('<main></main><script>console.error("x")</script><img src="none.png">')
     (folder / "away.html").write_text('<main></main><img src="http://cdn.invalid/x.png">')
     context = browser.new_context(viewport={"width": 360, "height": 780})
@@ -147,6 +205,28 @@ def test_poor_contrast_rejects(bad):
     page.goto(address + "grey.html")
     assert check.poor_contrast(page, "p")
     assert not check.poor_contrast(page, "p", least=2.0)
+
+
+@pytest.mark.parametrize(("name", "enough"), [("code", False), ("fence", False), ("folded", True)])
+def test_share_of_reading_rejects_a_page_that_is_half_code(bad, name, enough):
+    page, address = bad
+    page.goto(f"{address}{name}.html")
+    assert (check.share_of_reading(page) >= LEAST_READING) is enough
+
+
+def test_tab_stops_in_math_rejects(bad):
+    page, address = bad
+    page.goto(address + "math.html")
+    assert check.tab_stops_in_math(page) == ["1 formulas are tab stops"]
+    page.goto(address + "raw.html")
+    assert not check.tab_stops_in_math(page)
+
+
+@pytest.mark.parametrize(("name", "glaring"), [("slab", True), ("panel", True), ("clear", False), ("dark", False)])
+def test_glaring_figures_rejects(bad, name, glaring):
+    page, address = bad
+    page.goto(f"{address}{name}.html")
+    assert bool(check.glaring_figures(page)) is glaring
 
 
 def test_watch_rejects(bad):

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
+from bs4 import BeautifulSoup
 
-EXTENSIONS = Path(__file__).resolve().parents[2] / "_ext"
+ROOT = Path(__file__).resolve().parents[2]
+EXTENSIONS = ROOT / "_ext"
 sys.path.insert(0, str(EXTENSIONS))
 
 import chapter_references  # noqa: E402
 import ledger_pages  # noqa: E402
 import offline  # noqa: E402
-import textbook_equations  # noqa: E402
 import tidy_html  # noqa: E402
+
+from attnmath.ledger import VERDICTS, Card, Claim, Evidence, LedgerError  # noqa: E402
+from attnmath.ledger.claims import MIME  # noqa: E402
+from attnmath.ledger.coverage import anchor_of, tags_of  # noqa: E402
 
 
 def test_equation_numbers():
-    assert textbook_equations.tags_of(r"a &= b \tag{5.1.3} \\ c &= d \tag*{ 5.1.10 }") == ["5.1.3", "5.1.10"]
-    assert textbook_equations.tags_of(r"\text{tag}{5.1.3}") == []
-    assert textbook_equations.anchor_of("5.1.5") == "equation-5.1.5"
-    numbers = ["A.1", "5.1.10", "5.1.9", "5.2", "article"]
-    assert sorted(numbers, key=textbook_equations.natural_key) == ["5.1.9", "5.1.10", "5.2", "A.1", "article"]
+    assert tags_of(r"a &= b \tag{5.1.3} \\ c &= d \tag*{ 5.1.10 }") == ["5.1.3", "5.1.10"]
+    assert tags_of(r"\text{tag}{5.1.3}") == []
+    assert anchor_of("5.1.5") == "equation-5.1.5"
 
 
 @pytest.mark.parametrize(
@@ -53,14 +59,15 @@ def test_records_are_taken_out_and_cards_stay():
     assert ledger_pages.without_records(notebook)["cells"][0]["outputs"][0]["data"] == {"text/html": "<div>"}
 
 
-def test_rows_are_grouped_by_section_in_natural_order():
-    rows = [SimpleNamespace(claim=SimpleNamespace(section=s)) for s in ("5.1.10", "article", "5.1.9", "5.1.10")]
-    assert [(name, len(group)) for name, group in ledger_pages.by_section(rows)] == [
-        ("5.1.9", 1),
-        ("5.1.10", 2),
-        ("article", 1),
-    ]
-    assert ledger_pages.section_title("5.1.9") == "Section 5.1.9"
+def test_places_are_spoken():
+    assert ledger_pages.spoken("5.1.4 p4 s3") == "Section 5.1.4, paragraph 4, sentence 3"
+    assert ledger_pages.spoken("article.4 p12 s1") == "Article, part 4, paragraph 12, sentence 1"
+    assert ledger_pages.spoken("5.5 title") == "Section 5.5, heading"
+
+
+def test_markdown_shows_a_claim_as_it_is_written():
+    assert ledger_pages.markdown("2*a_b < 3 | $x_i*y_i$") == r"2\*a\_b \< 3 \| $x_i*y_i$"
+    assert ledger_pages.markdown("[a](b) <i> `c` # costs 3 $") == r"\[a\](b) \<i\> \`c\` \# costs 3 \$"
 
 
 def test_references_are_listed_once_by_author():
@@ -76,20 +83,20 @@ def test_titles_of_tabs_have_no_delimiters():
 
 
 CONFIGURATION = """
-extensions = ["myst_parser", "textbook_equations"]
-myst_enable_extensions = ["dollarmath"]
+extensions = ["myst_parser", "textbook_equations", "ledger_pages", "tidy_html"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 root_doc = "a"
 """
 
 
 def build(folder: Path, **pages: str) -> tuple[str, str]:
-    """Build pages with the equations' extension; return what page `a` became, and the warnings."""
+    """Build pages with the book's extensions; return what page `a` became, and the warnings."""
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     (folder / "conf.py").write_text(CONFIGURATION, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-n", "-q", "-E", str(folder), str(folder / "out")],
-        env=os.environ | {"PYTHONPATH": str(EXTENSIONS)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(EXTENSIONS), str(ROOT / "code")])},
         capture_output=True,
         text=True,
         check=True,
@@ -97,14 +104,15 @@ def build(folder: Path, **pages: str) -> tuple[str, str]:
     return (folder / "out" / "a.html").read_text(encoding="utf-8"), done.stderr
 
 
-PAGE_A = "# A\n\nSee [(5.1.5)](#equation-5.1.5).\n\n```{toctree}\nb\n```\n\n```{equation-index}\n```\n"
+PAGE_A = "# A\n\nSee [(5.1.5)](#equation-5.1.5).\n\n```{toctree}\nb\n```\n"
 PAGE_B = "# B\n\n$$\n\\begin{aligned} x &= y \\\\ &= z \\end{aligned} \\tag{5.1.5}\n$$\n"
 
 
 def test_an_equation_is_found_from_another_page(tmp_path):
     html, warnings = build(tmp_path, a=PAGE_A, b=PAGE_B)
     assert warnings == ""
-    assert html.count('href="b.html#equation-5.1.5"') == 2, "one link in the text, one in the table"
+    assert html.count('href="b.html#equation-5.1.5"') == 1
+    assert "(5.1.5)" in (tmp_path / "out" / "genindex.html").read_text(encoding="utf-8")
     page = (tmp_path / "out" / "b.html").read_text(encoding="utf-8")
     assert 'id="equation-5.1.5"' in page
     assert "split" not in page, "MathJax allows no tag in a split environment"
@@ -116,3 +124,139 @@ def test_a_link_to_no_equation_is_reported(tmp_path):
 
 def test_a_number_used_twice_is_reported(tmp_path):
     assert "equation (5.1.5) is also numbered in" in build(tmp_path, a=PAGE_A + PAGE_B[4:], b=PAGE_B)[1]
+
+
+# --- a small book, whose pages are made --------------------------------------------------------------
+
+TABLE = """
+source: The source
+shape: {"5.1": [4, 2], "article.1": [1]}
+rows:
+  - {at: 5.1 title, gist: "what it is about", none: heading}
+  - {at: 5.1 p1 s1, gist: "a formula", equations: ["5.1.5"]}
+  - {at: 5.1 p1 s2, gist: "said of a_b | all"}
+  - {at: 5.1 p1 s3, gist: "a reason"}
+  - {at: 5.1 p1 s4, gist: "a case"}
+  - {at: 5.1 p2 s1, gist: "an opinion"}
+  - {at: 5.1 p2 s2, gist: "the formula again", none: repetition, of: 5.1 p1 s1}
+  - {at: article.1 title, gist: "an introduction", none: heading}
+  - {at: article.1 p1 s1, gist: "a thing measured"}
+"""
+CLAIMS = """
+"5.1.5": {title: "The $x$ formula", place: 5.1 p1 s1, reading: "It is $x_1$.", verdict: proved, scope: "for 2*a_b < c"}
+"5.1/slip": {title: A slip, place: 5.1 p1 s4, reading: "R-slip", verdict: amended, holds: "H-slip",
+             grade: degenerate case only}
+"5.1/gap": {title: A gap, place: 5.1 p1 s3, reading: "R-gap", verdict: amended, holds: "H-gap",
+            grade: missing hypothesis}
+"5.1/wrong": {title: A wrong one, place: 5.1 p1 s2; 5.1 p1 s3, reading: "R-wrong", verdict: refuted, holds: "H-wrong",
+              grade: wrong conclusion}
+"5.1/opinion": {title: An opinion, place: 5.1 p2 s1, reading: "R-opinion", verdict: not decided,
+                reason: "a matter of taste"}
+"article/fact": {title: A fact, place: article.1 p1 s1, reading: "R-fact", verdict: measured, outcome: contradicted}
+"own/one": {title: Our own, place: beyond 5.1, reading: "R-own", verdict: confirmed}
+"""
+WHY = "The value is 2*exp(-3)*W_K at <n> = 2; the sentence requires at most 1_0."
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BeautifulSoup]:
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "chapters" / "sources").mkdir(parents=True)
+    (folder / "chapters" / "sources" / "s.yml").write_text(TABLE, encoding="utf-8")
+    (folder / "chapters" / "c.claims.yml").write_text(CLAIMS, encoding="utf-8")
+    verdicts = {key: claim["verdict"] for key, claim in yaml.safe_load(CLAIMS).items()}
+    records = [
+        {"data": {MIME: {"claim": key, "verdict": verdict, "evidence": [{"kind": "counterexample", "text": WHY}]}}}
+        for key, verdict in verdicts.items()
+        if verdict != "not decided"
+    ]
+    notebook = {"cells": [{"cell_type": "code", "outputs": records}]}
+    (folder / "chapters" / "c.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    (folder / "chapters" / "c.md").write_text("# The chapter\n\n$$ x \\tag{5.1.5} $$\n", encoding="utf-8")
+    pages = {name: (ROOT / f"{name}.md").read_text(encoding="utf-8") for name in ("ledger", "errata", "coverage")}
+    listed = "\n".join(["chapters/c", *pages])
+    (folder / "conf.py").write_text("", encoding="utf-8")
+    _, warnings = build(folder, a=f"# A\n\n{{card}}`!5.1.5`\n\n```{{toctree}}\n{listed}\n```\n", **pages)
+    assert [line for line in warnings.splitlines() if "WARNING" in line or "ERROR" in line] == []
+    return {
+        name: BeautifulSoup((folder / "out" / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+        for name in ("a", *pages)
+    }
+
+
+def words(page: BeautifulSoup, selector: str) -> list[str]:
+    return [" ".join(found.get_text(" ").split()) for found in page.select(selector)]
+
+
+def test_ledger_is_made(made):
+    page = made["ledger"]
+    titles = ["The \\(x\\) formula", "A wrong one", "A gap", "A slip", "An opinion", "A fact", "Our own"]
+    assert words(page, ".ledger-entry .claim-link") == titles, "in the order of the source, our own at the end"
+    assert words(page, "h2") == ["Section 5.1 ¶", "Article, part 1 ¶", "Our own statements ¶"]
+    first, wrong, _, _, opinion, fact, _ = words(page, ".ledger-entry")
+    assert "Scope: for 2*a_b < c" in first
+    assert "R-wrong What holds ( wrong conclusion ) : H-wrong" in wrong.replace(
+        "(wrong conclusion)", "( wrong conclusion )"
+    )
+    assert "Why not: a matter of taste" in opinion
+    assert "measured contradicted A fact" in fact
+
+
+def test_verdicts_are_counted(made):
+    for name in ("ledger", "coverage"):
+        given = words(made[name], ".verdict-summary td:first-child")
+        counts = dict(zip(given, words(made[name], ".verdict-summary td:last-child"), strict=True))
+        assert counts == dict.fromkeys(VERDICTS, "1") | {"amended": "2", "defined": "0"}
+
+
+def test_errata_are_made_gravest_first(made):
+    page = made["errata"]
+    assert words(page, "h2") == ["Wrong conclusions ¶", "Missing hypotheses ¶", "Degenerate cases ¶"]
+    wrong, gap = words(page, ".erratum")
+    assert "Section 5.1, paragraph 1, sentence 2; Section 5.1, paragraph 1, sentence 3" in wrong
+    assert f"The source says: R-wrong What holds: H-wrong Why: {WHY}" in wrong
+    assert "R-gap" in gap
+    [short] = words(page, ".errata-short li")
+    assert "Section 5.1, paragraph 1, sentence 4: H-slip" in short and "R-slip" not in short
+    assert [str(a["href"]) for a in page.select("article a.claim-link, .body a.claim-link")] == [
+        "chapters/c.html#claim-5.1-wrong", "chapters/c.html#claim-5.1-gap", "chapters/c.html#claim-5.1-slip",
+    ]  # fmt: skip
+
+
+def test_coverage_is_made(made):
+    page = made["coverage"]
+    assert words(page, "details.coverage > summary") == [
+        "Section 5.1: what it is about 6 sentences", "Article, part 1: an introduction 1 sentence",
+    ]  # fmt: skip
+    rows = [" | ".join(words(row, "td")) for row in page.select(".coverage-table tbody tr")]
+    assert rows == [
+        "p1 s1 | a formula (5.1.5) | proved",
+        "p1 s2 | said of a_b | all | refuted",
+        "p1 s3 | a reason | refuted amended",
+        "p1 s4 | a case | amended",
+        "p2 s1 | an opinion | not decided",
+        "p2 s2 | the formula again | repetition of 5.1 p1 s1",
+        "p1 s1 | a thing measured | measured",
+    ]
+    links = [str(a["href"]) for a in page.select(".coverage-table a.claim-link")]
+    assert links[0] == "chapters/c.html#claim-5.1.5" and "chapters/c.html" in links, (
+        "a claim that is not decided has no card"
+    )
+    assert [str(a["href"]) for a in page.select("section#all-equations p a")] == ["chapters/c.html#equation-5.1.5"]
+    reasons = dict(zip(words(page, ".reasons td:first-child"), words(page, ".reasons td:last-child"), strict=True))
+    assert reasons["heading"] == "2" and reasons["repetition"] == "1" and reasons["notation"] == "0"
+
+
+def test_unknown_cards_and_verdicts_are_reported(tmp_path):
+    (tmp_path / "chapters").mkdir()
+    _, warnings = build(tmp_path, a="# A\n\n{verdict}`perhaps` {card}`9.9.9`\n")
+    assert "verdict: expected one of" in warnings and "card: no claim '9.9.9'" in warnings
+
+
+def test_a_card_escapes_what_people_write():
+    claim = Claim("x/y", "<b>&", "beyond x", "a < b, so <i>", "measured", outcome="supported")
+    html = Card(claim, (Evidence("observation", "<u>", outcome="supported"),)).html()
+    assert not [tag for tag in ("<b>", "<i>", "<u>") if tag in html] and "&lt;b&gt;&amp;" in html
+    for wrong in ({"id": 'x" onclick="y'}, {"id": "<x>"}, {"outcome": "<b>"}):
+        with pytest.raises(LedgerError):
+            replace(claim, **wrong)

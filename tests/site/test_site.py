@@ -10,9 +10,11 @@ from urllib.parse import urlsplit
 import pytest
 import site_checks as check
 from bs4 import BeautifulSoup
+from conftest import ROOT
 from site_checks import GENERATED, parse
 
 from attnmath.ledger import collate
+from attnmath.ledger.coverage import read_sources
 
 
 @cache
@@ -41,10 +43,9 @@ def none(problems: dict[str, list[str]]) -> None:
 
 
 def test_every_chapter_has_a_page(written, site):
-    root = Path(__file__).resolve().parents[2]
-    chapters = [p.relative_to(root).with_suffix(".html").as_posix() for p in root.glob("chapters/**/*.ipynb")]
+    chapters = [p.relative_to(ROOT).with_suffix(".html").as_posix() for p in ROOT.glob("chapters/**/*.ipynb")]
     assert set(chapters) <= set(written), "a notebook that _toc.yml does not name"
-    assert {"intro.html", "ledger.html", "errata.html", "references.html"} <= set(written)
+    assert {"intro.html", "ledger.html", "errata.html", "coverage.html", "references.html"} <= set(written)
 
 
 def test_nothing_is_fetched_from_elsewhere(pages, site):
@@ -64,6 +65,10 @@ def test_images_say_what_one_sees(written):
     none({name: check.poor_alt_texts(page) for name, page in written.items()})
 
 
+def test_figures_can_be_enlarged(written):
+    none({name: check.small_figures(page) for name, page in written.items()})
+
+
 def test_figures_have_captions_and_names(written):
     none({name: check.uncaptioned_figures(page) for name, page in written.items()})
 
@@ -76,8 +81,10 @@ def test_equations_have_anchors_and_index_entries(written, site):
     assert not [n for n, count in Counter(numbers).items() if count > 1], "a number that stands twice"
     search = (site / "searchindex.js").read_text(encoding="utf-8")
     assert not [n for n in numbers if f'"({n.lower()})":' not in search], "a number that the search does not find"
-    table = {a.get_text() for a in read(site / "ledger.html").select("table.equation-index a")}
-    assert {f"({n})" for n in numbers} <= table
+    coverage = {a.get_text(): str(a["href"]) for a in read(site / "coverage.html").select("article a[href*=equation-]")}
+    displayed = [n for source in read_sources(ROOT) for row in source.rows for n in row.equations]
+    assert displayed
+    assert not [n for n in displayed if not coverage.get(f"({n})", "").endswith(f"#equation-{n}")]
 
 
 def test_buttons_lead_to_this_repository(written, config):
@@ -95,14 +102,21 @@ def test_frame_of_every_page(written, config):
     none({name: check.poor_frame(page, config["title"], config["author"]) for name, page in written.items()})
 
 
-def test_ledger_and_errata_link_to_every_card(site, written):
-    root = Path(__file__).resolve().parents[2]
-    rows = [row for row in collate(root) if f"{row.page}.html" in written]
+def test_ledger_errata_and_coverage_link_to_every_card(site, written):
+    rows = [row for row in collate(ROOT) if f"{row.page}.html" in written]
     assert rows, "the book has no claim"
-    wrong = [row for row in rows if row.claim.verdict in {"amended", "refuted"}]
-    for page, expected in (("ledger.html", rows), ("errata.html", wrong)):
-        claims = [(row.claim.id, f"{row.page}.html#{row.anchor}") for row in expected]
-        none({page: check.unlinked_claims(read(site / page), claims)})
+    wrong = [row for row in rows if row.claim.grade]
+    of_sources = [row for row in rows if not row.claim.is_own]
+    for page, expected in (("ledger.html", rows), ("errata.html", wrong), ("coverage.html", of_sources)):
+        addresses = [
+            f"{row.page}.html" + ("" if row.claim.verdict == "not decided" else f"#{row.anchor}") for row in expected
+        ]
+        none({page: check.unlinked_claims(read(site / page), addresses)})
+
+
+def test_coverage_has_a_row_for_every_sentence(site):
+    rows = [row for source in read_sources(ROOT) for row in source.rows if row.none != "heading"]
+    assert len(read(site / "coverage.html").select(".coverage-table tbody tr")) == len(rows) > 0
 
 
 def test_build_suppresses_nothing(config):
@@ -227,6 +241,13 @@ def test_poor_frame_rejects():
 
 
 def test_unlinked_claims_rejects():
-    page = in_article('<a class="claim-id" href="a.html#claim-5.1.5">5.1.5</a>')
-    assert not check.unlinked_claims(page, [("5.1.5", "a.html#claim-5.1.5")])
-    assert check.unlinked_claims(page, [("5.1.6", "a.html#claim-5.1.6")])
+    page = in_article('<a class="claim-link" href="a.html#claim-5.1.5">The variance</a>')
+    assert not check.unlinked_claims(page, ["a.html#claim-5.1.5"])
+    assert check.unlinked_claims(page, ["a.html#claim-5.1.6"])
+
+
+def test_small_figures_rejects():
+    good = '<figure><a href="a.svg"><img src="a.svg"></a></figure>'
+    assert not check.small_figures(in_article(good))
+    assert check.small_figures(in_article(good.replace("svg", "png"))) == ["a.png: not a vector graphic"]
+    assert check.small_figures(in_article('<figure><img src="a.svg"></figure>')) == ["a.svg: no link to it"]

@@ -28,7 +28,7 @@ from typing import Any
 import sympy as sp
 
 from attnmath.derive import notation
-from attnmath.derive.equality import differs, equal
+from attnmath.derive.equality import differs, equal, is_exceeded
 from attnmath.derive.rules import Rule
 
 _OPEN: list[list[Derivation]] = []
@@ -70,13 +70,18 @@ class Derivation:
 
     start: Any
     name: str = ""
-    lines: list[Line] = field(init=False)
+    _lines: list[Line] = field(init=False, repr=False)
     displayed: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self.lines = [Line(_exact(self.start, "start"))]
+        self._lines = [Line(_exact(self.start, "start"))]
         for derivations in _OPEN:
             derivations.append(self)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The verified lines; only a step adds one."""
+        return tuple(self._lines)
 
     @property
     def result(self) -> Any:
@@ -118,7 +123,7 @@ class Derivation:
         return notation.non_negative(line.gap) and equal(before + sign * line.gap, line.value, line.rules)
 
     def _add(self, line: Line) -> None:
-        before, number = self.lines[-1].value, len(self.lines) + 1
+        before, number = self.result, len(self._lines) + 1
         if line.value == before and line.gap is None:
             raise DerivationError(f"line {number} repeats line {number - 1}: a step changes something")
         if not self.follows(before, line):
@@ -127,9 +132,18 @@ class Derivation:
             fewer = tuple(r for r in line.rules if r is not rule)
             if line.gap is None and equal(before, line.value, fewer):
                 raise DerivationError(f"line {number}: the step holds without the rule {rule.words!r}")
-        if line.mistake and not differs(before, line.mistake.line, line.rules):
+        if line.mistake and not self._rejects(before, line):
             raise DerivationError(f"line {number}: the mistake {line.mistake.name!r} passes the same check")
-        self.lines.append(line)
+        self._lines.append(line)
+
+    @staticmethod
+    def _rejects(before: Any, line: Line) -> bool:
+        """Return whether the mistake of a line is certainly wrong: a wrong value, or a bound that fails at a point."""
+        wrong = line.mistake.line if line.mistake else before
+        if line.gap is None:
+            return differs(before, wrong, line.rules)
+        lower, upper = (before, wrong) if line.relation == r"\le" else (wrong, before)
+        return is_exceeded(lower, upper, line.rules)
 
     def record(self) -> dict[str, Any]:
         """Return what a machine keeps: the lines, their reasons, and the mistakes that were rejected."""

@@ -22,6 +22,9 @@ from attnmath.derive.expectation import E, is_random, random_atoms
 
 Limits = tuple[sp.Symbol, sp.Expr, sp.Expr]
 
+# What only a named rule may look into.
+_CLOSED = (sp.Integral, sp.Limit, sp.Derivative, sp.Product)
+
 # Renaming tries every order of the indices; beyond five that is more than 120 orders of one term.
 _MOST_INDICES = 5
 
@@ -101,15 +104,22 @@ def _split(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
 
 def _inside(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
     """Bring the arguments of a function or of a power into normal form, and expand what that opens."""
-    if isinstance(expression, sp.Integral | sp.Limit | sp.Derivative):
+    if isinstance(expression, _CLOSED):
         yield Term((expression,))
         return
     rebuilt = expression.func(*(normal_form(a, reductions) if isinstance(a, sp.Expr) else a for a in expression.args))
-    expanded = sp.expand(rebuilt)
+    expanded = _expand(rebuilt)
     if isinstance(expanded, sp.Add | sp.Mul) and expanded != expression:
         yield from _split(expanded, reductions)
     else:
         yield Term((expanded,))
+
+
+def _expand(expression: sp.Expr, **hints: bool) -> sp.Expr:
+    """Expand, but leave integrals, limits, derivatives and products as they are (sympy would split them)."""
+    held = {part: sp.Dummy() for part in expression.atoms(*_CLOSED)}
+    expanded = sp.expand(expression.xreplace(held), **hints)
+    return expanded.xreplace({name: part for part, name in held.items()})
 
 
 def _opaque(expression: sp.Expr) -> bool:
@@ -135,7 +145,7 @@ def _expectation(argument: sp.Expr, reductions: Reductions) -> Iterator[Term]:
         yield Term((E(normal_form(argument, reductions)),))
         return
     for term in inner:
-        flat = list(sp.Mul.make_args(sp.expand(term.summand, power_base=False)))
+        flat = list(sp.Mul.make_args(_expand(term.summand, power_base=False)))
         constant = [f for f in flat if not is_random(f)]
         random = [f for f in flat if is_random(f)]
         if not reductions.distribute and constant:
@@ -155,24 +165,25 @@ def _expectations(random: Sequence[sp.Expr], reductions: Reductions) -> Iterator
 
 
 def _independent_parts(random: Sequence[sp.Expr], groups: Sequence[frozenset[sp.Basic]]) -> list[list[sp.Expr]]:
-    """Sort factors into parts that depend on different groups; a factor of two groups joins them."""
-    parts: list[tuple[set[Any], list[sp.Expr]]] = []
+    """Sort factors into parts that depend on different groups.
+
+    A factor of two groups joins them. A factor with a random quantity that no group names joins all: nothing is
+    known of it.
+    """
+    parts: list[tuple[set[frozenset[sp.Basic]], list[sp.Expr]]] = []
     for factor in random:
-        mine: set[Any] = {_group_of(atom, groups) for atom in random_atoms(factor)}
-        together = [p for p in parts if p[0] & mine]
-        parts = [p for p in parts if not p[0] & mine]
+        atoms = random_atoms(factor)
+        named = atoms <= frozenset().union(*groups)
+        mine = {g for g in groups if g & atoms} if named else set(groups)
+        together = [p for p in parts if p[0] & mine or not mine]
+        parts = [p for p in parts if not (p[0] & mine or not mine)]
         parts.append((mine.union(*(p[0] for p in together)), [f for p in together for f in p[1]] + [factor]))
     return [factors for _, factors in parts]
 
 
-def _group_of(atom: sp.Basic, groups: Sequence[frozenset[sp.Basic]]) -> Any:
-    """Return the group of a random quantity; those that no group names are not known to be independent."""
-    return next((g for g in groups if atom in g), "the rest")
-
-
 def _collapsed(term: Term) -> Iterator[Term]:
     """Carry out the sums that a delta decides, then the sums of what does not depend on their index."""
-    expanded = sp.expand(term.summand)
+    expanded = _expand(term.summand)
     pieces = sp.Add.make_args(expanded)
     if len(pieces) > 1:
         for piece in pieces:
@@ -200,7 +211,7 @@ def _collapsed(term: Term) -> Iterator[Term]:
 
 def _canonical(term: Term) -> sp.Expr:
     """Write a term with constants in front and its indices under names that depend on the term alone."""
-    expanded = sp.expand(term.summand)
+    expanded = _expand(term.summand)
     if isinstance(expanded, sp.Add):
         return sp.Add(*(_canonical(Term((piece,), term.limits)) for piece in expanded.args))
     if not term.limits:

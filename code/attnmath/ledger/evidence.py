@@ -180,24 +180,25 @@ def counterexample(
     place = where or _instance(at)
     if holds:
         raise LedgerError(f"not a counterexample: {_show(observed)} {relation} {_show(claimed)} holds at {place}")
-    text = f"{of} is {{}} at {place}; the sentence requires {_WORDS[relation]}{{}}."
-    values = [observed, claimed]
+    wording: list[str | tuple[Any]] = [f"{of} is ", (observed,), f" at {place}; the sentence requires "]
+    wording += [_WORDS[relation], (claimed,), "."]
     if instead is not None:
         slack = tol if relation in {"==", "<=", ">="} else -tol
         passes, _, corrected = compare(at, instead, slack)
         if not passes:
             raise LedgerError(f"the corrected statement fails as well: {observed} {relation} {corrected} at {place}")
-        text += f" The corrected statement gives {_WORDS[relation]}{{}}."
-        values.append(corrected)
+        wording += [f" The corrected statement gives {_WORDS[relation]}", (corrected,), "."]
     if obeys is not None:
         passes, kept, allowed = compare(obeys, required, tol)
         if not passes:
             raise LedgerError(f"obeys: the sentence fails there too: {_show(kept)} {relation} {_show(allowed)}")
-        text += f" The sentence does hold at {_instance(obeys)}, where the value is {{}}."
-        values.append(kept)
+        wording += [f" The sentence does hold at {_instance(obeys)}, where the value is ", (kept,), "."]
     details = {"at": place, "observed": _show(observed), "required": f"{relation} {_show(claimed)}"}
-    plain = _sentence(text.format(*(_show(v) for v in values)))
-    return Evidence("counterexample", plain, details, markup=_sentence(text.format(*(_tex(v) for v in values))))
+    plain, markup = (
+        _sentence("".join(part if isinstance(part, str) else show(part[0]) for part in wording))
+        for show in (_show, _tex)
+    )
+    return Evidence("counterexample", plain, details, markup=markup)
 
 
 def observation(

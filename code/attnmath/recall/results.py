@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from attnmath.estimate import Estimate, mean
@@ -75,6 +76,40 @@ def concentration(run: Row) -> tuple[float, float]:
 def recall(cell: Cell) -> Estimate:
     """Mean recall over the seeds with its standard error."""
     return mean([run["recall"] for run in cell.runs])
+
+
+def by_width_and_seed(cells: Sequence[Cell], attention: str, quantity: Callable[[Row], float]) -> NDArray[Any]:
+    """Return the means over the numbers of pairs of a quantity of the runs, shape (widths, seeds), both ascending.
+
+    Runs of one width and one seed begin with the same weights, so they are averaged and count once.
+
+    >>> cells = [Cell("decay", pairs, 8, 0.01, ({"seed": 0, "recall": 0.1 * pairs},)) for pairs in (4, 8)]
+    >>> by_width_and_seed(cells, "decay", lambda run: run["recall"]).round(3).tolist()
+    [[0.6]]
+    """
+    found: dict[tuple[int, int], list[float]] = {}
+    for cell in cells:
+        if cell.attention == attention:
+            for run in cell.runs:
+                found.setdefault((cell.width, run["seed"]), []).append(quantity(run))
+    widths, seeds = sorted({width for width, _ in found}), sorted({seed for _, seed in found})
+    if not found or len(found) != len(widths) * len(seeds):
+        raise ValueError(f"cells: expected runs of {attention!r} with every seed at every width, got {sorted(found)}")
+    return np.array([[np.mean(found[width, seed]) for seed in seeds] for width in widths])
+
+
+def over_seeds(table: ArrayLike) -> Estimate:
+    """Mean of a table of shape (widths, seeds), at least 2 seeds.
+
+    The widths are fixed by the design and the seeds are draws, so the standard error comes from the scatter of
+    the seeds within each width.
+
+    >>> print(over_seeds([[1.0, 3.0], [11.0, 13.0]]))
+    7 ± 0.71
+    """
+    rows = [mean(row) for row in np.asarray(table, dtype=float)]
+    errors = [float(row.standard_error) for row in rows]
+    return Estimate(float(np.mean([row.value for row in rows])), math.hypot(*errors) / len(rows))
 
 
 def interval(estimate: Estimate, runs: int, coverage: float = 0.95) -> tuple[Any, Any]:

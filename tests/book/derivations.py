@@ -1,0 +1,131 @@
+"""The derivations of a notebook, begun anew from its source, and the changes that a test makes to their lines."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+
+from attnmath.derive import Derivation, collected, rules
+from attnmath.derive.equality import equal
+
+_BUILDS = {"Derivation", "identity"}
+_EXTENDS = {"step", "at_most", "at_least"}
+
+
+def derivations(notebook: Path) -> list[Derivation]:
+    """Run the statements of a notebook that its derivations depend on, and no others; return the derivations."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    source = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    namespace: dict[str, Any] = {"__name__": "derivations"}
+    with collected() as found, chdir(notebook.parent):
+        for statement in relevant(ast.parse(source).body):
+            exec(compile(ast.Module([statement], []), notebook.name, "exec"), namespace)
+    return found
+
+
+def relevant(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements that build derivations, and those that define what they use, in order.
+
+    A derivation inside the call of a check is taken out of it, so that the check itself need not run.
+
+    >>> source = "x = 1; y = 2; z = x; claims['a'].prove(identity(z, 1))"
+    >>> [ast.unparse(s) for s in relevant(ast.parse(source).body)]
+    ['x = 1', 'z = x', 'identity(z, 1)']
+    """
+    kept: list[ast.stmt] = []
+    live: set[str] = set()
+    for statement in reversed(statements):
+        inner = _inner_builds(statement)
+        if not inner and not (_defined(statement) & live):
+            continue
+        live = (live - _overwritten(statement)).union(*(_used(s) for s in inner or [statement]))
+        kept[:0] = inner or [statement]
+    return kept
+
+
+def _inner_builds(statement: ast.stmt) -> list[ast.stmt]:
+    """Return the statement itself if it builds or extends a derivation, or the builds that a check holds."""
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    builds = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id in _BUILDS]
+    extends = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in _EXTENDS]
+    if isinstance(statement, ast.FunctionDef | ast.ImportFrom | ast.Import) or not (builds or extends):
+        return []
+    if isinstance(statement, ast.Expr) and builds and not extends:
+        return [ast.copy_location(ast.Expr(c), statement) for c in builds]
+    return [statement]
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {(a.asname or a.name).split(".")[0] for a in statement.names}
+    names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return names | {n.name for n in ast.walk(statement) if isinstance(n, ast.FunctionDef)}
+
+
+def _overwritten(statement: ast.stmt) -> set[str]:
+    """Return the names whose earlier values the statement replaces for certain."""
+    if not isinstance(statement, ast.Assign | ast.FunctionDef):
+        return set()
+    return _defined(statement)
+
+
+def _used(statement: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+# --- changes to one line ------------------------------------------------------------------------
+
+
+def changes(line: Any) -> Iterator[tuple[str, Any]]:
+    """Yield changed versions of a line: a factor, a sign, an index, an exponent, one at a time.
+
+    >>> x, y = sp.symbols("x y")
+    >>> dict(changes(x**2 + y))["sign"]
+    x**2 - y
+    """
+    if isinstance(line, sp.MatrixBase):
+        places = [(i, j) for i in range(line.rows) for j in range(line.cols) if line[i, j] != 0] or [(0, 0)]
+        for i, j in places[:2]:
+            for kind, entry in changes(line[i, j]):
+                changed = sp.Matrix(line)
+                changed[i, j] = entry
+                yield kind, sp.ImmutableMatrix(changed)
+        return
+    if line.is_number:
+        yield "number", line + 1
+        yield "factor", 2 * line
+        yield "sign", -line
+        return
+    for kind, change in (("factor", lambda term: 2 * term), ("sign", lambda term: -term)):
+        for place, term in enumerate(sp.Add.make_args(line)):
+            others = [t for k, t in enumerate(sp.Add.make_args(line)) if k != place]
+            yield kind, sp.Add(*others, change(term))
+    # A power inside an exponential under an integral is left alone: sympy may look for its integral for minutes.
+    inside = {p for i in line.atoms(sp.Integral) for e in i.atoms(sp.exp) for p in e.exp.atoms(sp.Pow)}
+    for part in sorted(line.atoms(sp.Pow, sp.exp) - inside, key=str):
+        base, exponent = part.as_base_exp()
+        yield "exponent", line.xreplace({part: base ** (exponent + 1)})
+    for part in sorted(line.atoms(sp.Indexed, sp.KroneckerDelta), key=str):
+        where = part.indices if isinstance(part, sp.Indexed) else part.args[:2]
+        moved = (where[0] + 1, *where[1:])
+        other = part.base[moved] if isinstance(part, sp.Indexed) else sp.KroneckerDelta(*moved)
+        yield "index", line.xreplace({part: other})
+    for part in sorted(line.atoms(sp.Sum, sp.Integral), key=str):
+        name, low, *high = part.limits[0]
+        if high:
+            yield "limit", line.xreplace({part: part.func(part.function, (name, low, high[0] - 1), *part.limits[1:])})
+    yield "term", line + 1
+
+
+def really_changed(chain: Derivation, line: Any, changed: Any) -> bool:
+    """Return whether a changed line says something else, even with every rule of the derivation."""
+    used = dict.fromkeys(rule for step in chain.lines for rule in step.rules if not rule.on_difference)
+    return changed != line and not equal(line, changed, (*used, rules.linearity, rules.collapse))
