@@ -73,7 +73,7 @@ clean: ## remove what was built; the environment stays (rm -r .venv removes it)
 environment:
 ifeq ($(INSTALL),no)
 	@$(RUN) -c "import sys; from importlib.util import find_spec as f; \
-	  sys.exit(not all(map(f, ['attnmath', 'jupyter_book', 'nbval', 'pytest_mpl'])))" || \
+	  sys.exit(not all(map(f, ['attnmath', 'jupyter_book', 'nbval', 'hypothesis'])))" || \
 	  { echo "INSTALL=no: $(VENV) does not hold what the book needs" >&2; exit 1; }
 else
 	@env -u PYTHONPATH sh tools/environment.sh "$(VENV)" $(if $(PYTHON),"$(PYTHON)")

@@ -18,8 +18,8 @@ from attnmath.derive.gradients import (
     weighted_covariance,
 )
 from attnmath.derive.indices import collapse, derivative, index, softmax_entry, total
-from attnmath.gradients import attention_gradients
 from attnmath.derive.zero import vanishes
+from attnmath.gradients import attention_gradients
 
 n, m, d_k, d_v = sp.symbols("n m d_k d_v", integer=True, positive=True)
 i, j, r, s, c = map(index, "ijrsc")

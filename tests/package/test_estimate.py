@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attnmath import estimate
 from attnmath.estimate import Estimate, mean, slope, variance
 
 
@@ -56,3 +57,28 @@ def test_slope_and_its_error() -> None:
 def test_bad_input(call, words) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_estimates_are_gathered_in_order() -> None:
+    both = estimate.stack([Estimate([1.0, 2.0], [0.1, 0.2]), Estimate([3.0, 4.0], [0.3, 0.4])])
+    assert both.value.tolist() == [[1.0, 2.0], [3.0, 4.0]] and both.standard_error[1, 1] == 0.4
+    with pytest.raises(ValueError, match="estimates: expected at least one"):
+        estimate.stack([])
+
+
+def test_groups_are_the_units_of_a_clustered_mean() -> None:
+    """Copies of one draw add nothing: the error is that of the groups, not of the samples."""
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal(8)
+    copied = estimate.mean_of_groups(np.repeat(draws, 12), np.repeat(np.arange(8), 12))
+    assert copied.standard_error == pytest.approx(estimate.mean(draws).standard_error)
+    assert copied.standard_error > 3 * estimate.mean(np.repeat(draws, 12)).standard_error
+
+
+@pytest.mark.parametrize(
+    ("samples", "groups", "words"),
+    [([1.0, 2.0], ["a"], "one label for each sample"), ([1.0, 2.0], ["a", "a"], "at least 2 groups")],
+)
+def test_bad_groups_are_named(samples, groups, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        estimate.mean_of_groups(samples, groups)

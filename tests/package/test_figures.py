@@ -14,7 +14,17 @@ import pytest
 from PIL import Image
 
 from attnmath.estimate import Estimate
-from attnmath.figures import attention_heatmap, decay_with_rates, density_curves, estimates_against, mask_pattern, show
+from attnmath.figures import (
+    against_prediction,
+    attention_heatmap,
+    estimates_against,
+    falling,
+    family,
+    letter_panels,
+    mask_pattern,
+    ordered_colours,
+    show,
+)
 from attnmath.figures.show import STYLE, encode
 
 DRAW = """
@@ -75,8 +85,8 @@ def test_other_data_on_the_callers_axes_touches_no_global_state() -> None:
     figure, ax = plt.subplots()
     drawn = estimates_against([1, 2], {"$x$": Estimate(np.ones(2), np.zeros(2))}, predictions={"$p$": [1, 1]}, ax=ax)
     assert drawn is ax and len(plt.get_fignums()) == 1
-    assert density_curves([0, 1], {"$a$": [1, 2]}, reference={"$b$": [2, 1]}, ax=ax) is ax
-    assert decay_with_rates([1, 2], {"$a$": [1, 2]}).figure is not ax.figure
+    assert family([0, 1], {"a": [1, 2]}, reference={"b": [2, 1]}, xlabel="x", ylabel="y", ax=ax) is ax
+    assert falling([1, 2], {"a": [1, 2]}, {"b": [2, 1]}, xlabel="x", ylabel="y").figure is not ax.figure
     show(figure)
     assert dict(mpl.rcParams) == before
     plt.close("all")
@@ -93,7 +103,7 @@ def test_the_style_survives_colour_blindness_and_grey_print() -> None:
 
 def test_bad_input_is_named() -> None:
     with pytest.raises(TypeError, match="ax: expected a matplotlib Axes"):
-        density_curves([0], {}, ax="here")
+        family([0], {}, xlabel="x", ylabel="y", ax="here")
     with pytest.raises(ValueError, match=r"estimates\['x'\]: expected 2 values"):
         estimates_against([1, 2], {"x": Estimate(np.ones(3), np.zeros(3))})
     plt.close("all")
@@ -105,3 +115,64 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(TypeError, match="figure: expected a matplotlib Figure, got NoneType$"):
         show(None)
     plt.close(figure)
+
+
+TWO = Estimate(np.ones(2), np.full(2, 0.1))
+
+
+def test_predictions_are_drawn_beneath_what_was_measured() -> None:
+    _, ax = plt.subplots()
+    against_prediction([1, 16], {"drawn": TWO}, {"law": lambda x: x**0, "_": [1, 1]}, xlabel="x", ylabel="y", ax=ax)
+    law, other = (line for line in ax.get_lines() if line.get_color() == "0.35")
+    assert law.get_xdata().size == 200 and other.get_xdata().size == 2
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["law", "drawn"]
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["1", "16"]
+    plt.close("all")
+
+
+def test_ordered_families_have_ordered_colours_that_show_on_white() -> None:
+    luminance = [np.dot(c[:3], (0.2126, 0.7152, 0.0722)) for c in ordered_colours(6)]
+    assert luminance == sorted(luminance) and luminance[-1] < 0.75
+    _, ax = plt.subplots()
+    family([1, 2, 3], {"1": [1, 2, 3], "2": [2, 3, 4]}, xlabel="x", ylabel="y", yscale="log", title="n", ax=ax)
+    assert [tuple(line.get_color()) for line in ax.get_lines()] == [tuple(c) for c in ordered_colours(2)]
+    plt.close("all")
+
+
+def test_panels_are_lettered() -> None:
+    _, panels = plt.subplots(3)
+    letter_panels(*panels)
+    assert [ax.get_title(loc="left") for ax in panels] == ["a", "b", "c"]
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("draw", "error", "words"),
+    [
+        (
+            lambda: against_prediction([1], {"a": TWO}, xlabel="", ylabel=""),
+            ValueError,
+            r"measured\['a'\]: expected 1 values",
+        ),
+        (lambda: against_prediction([1, 2], {"a": [1, 2]}, xlabel="", ylabel=""), TypeError, "expected an Estimate"),
+        (
+            lambda: against_prediction([1, 2], {"a": TWO}, {"p": [1]}, xlabel="", ylabel=""),
+            ValueError,
+            r"predicted\['p'\]",
+        ),
+        (lambda: against_prediction([1, np.nan], {"a": TWO}, xlabel="", ylabel=""), ValueError, "x: expected no NaN"),
+        (lambda: family([1, 2], {"a": [1]}, xlabel="", ylabel=""), ValueError, r"curves\['a'\]: expected 2 values"),
+        (lambda: family([1, 2], {"a": [1, np.inf]}, xlabel="", ylabel=""), ValueError, r"curves\['a'\]"),
+        (lambda: family([1, 2], {}, xlabel="", ylabel="", xscale="square"), ValueError, "xscale: expected"),
+        (
+            lambda: falling([1, 2], {"a": [1]}, {}, xlabel="", ylabel=""),
+            ValueError,
+            r"values\['a'\]: expected 2 values",
+        ),
+        (lambda: letter_panels("a"), TypeError, "ax: expected a matplotlib Axes"),
+    ],
+)
+def test_bad_data_is_named(draw, error, words) -> None:
+    with pytest.raises(error, match=words):
+        draw()
+    plt.close("all")

@@ -55,6 +55,14 @@ _HEIGHTS = """() => {
     return [height(article), sum(cells) - sum(shown) + sum(code)];
 }"""
 
+# Lines of derivations that are cut off although their reason could go under them.
+_CROWDED = """() => {
+    const tooWide = (e) => e.scrollWidth > e.clientWidth + 1;
+    return [...document.querySelectorAll(".derivation:not(.stacked)")]
+        .filter((block) => tooWide(block) || [...block.querySelectorAll(".line > span")].some(tooWide))
+        .map((block) => block.textContent.trim().slice(0, 60));
+}"""
+
 # Formulas at which the tabulator key stops.
 _STOPS = '() => document.querySelectorAll(\'mjx-container[tabindex="0"], mjx-container [tabindex="0"]\').length'
 
@@ -139,6 +147,12 @@ def share_of_reading(page: Page) -> float:
     """Return the share of an article's height, as it is delivered, that is prose, mathematics and figures."""
     article, machinery = page.evaluate(_HEIGHTS)
     return 1 - machinery / article
+
+
+def crowded_derivations(page: Page) -> list[str]:
+    """Return the derivations that have not enough room for reasons at the right, and have them there."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # resized
+    return [f"crowded: {name}" for name in page.evaluate(_CROWDED)]
 
 
 def tab_stops_in_math(page: Page) -> list[str]:

@@ -81,7 +81,8 @@ def test_page(tab, address, name):
         tab.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme, timeout=5000)
         for width in (1280, 360):
             tab.set_viewport_size({"width": width, "height": 800})
-            problems += [f"{scheme}, {width} px: {problem}" for problem in check.too_wide(tab)]
+            found = check.too_wide(tab) + check.crowded_derivations(tab)
+            problems += [f"{scheme}, {width} px: {problem}" for problem in found]
         problems += [f"{scheme}: {problem}" for problem in check.poor_contrast(tab, CHECKED)]
         light = check.background(tab)
         assert light > 0.8 if scheme == "light" else light < 0.05, f"{scheme}: a background of luminance {light}"
@@ -168,6 +169,10 @@ def bad(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     (folder / "code.html").write_text(article.format(cell.format(300, "")))
     (folder / "folded.html").write_text(article.format(cell.format(20, shown)))
     (folder / "fence.html").write_text(article.format('<div class="highlight-python" style="height:300px"></div>'))
+    line = '<div class="derivation{}"><div class="line"><span style="display:block;overflow:auto">{}</span></div></div>'
+    (folder / "crowded.html").write_text(line.format("", "<p style='width:2000px'>wide</p>"))
+    (folder / "stacked.html").write_text(line.format(" stacked", "<p style='width:2000px'>wide</p>"))
+    (folder / "fits.html").write_text(line.format("", "<p>short</p>"))
     (folder / "math.html").write_text('<p>x</p><mjx-container tabindex="0">y</mjx-container>')
     patch = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='90' height='90'%3E{}%3C/svg%3E"
     for name, page, filling in (
@@ -212,6 +217,13 @@ def test_share_of_reading_rejects_a_page_that_is_half_code(bad, name, enough):
     page, address = bad
     page.goto(f"{address}{name}.html")
     assert (check.share_of_reading(page) >= LEAST_READING) is enough
+
+
+@pytest.mark.parametrize(("name", "crowded"), [("crowded", True), ("stacked", False), ("fits", False)])
+def test_crowded_derivations_rejects(bad, name, crowded):
+    page, address = bad
+    page.goto(f"{address}{name}.html")
+    assert bool(check.crowded_derivations(page)) is crowded
 
 
 def test_tab_stops_in_math_rejects(bad):

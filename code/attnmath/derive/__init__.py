@@ -1,6 +1,6 @@
 """Symbols: derivations whose lines are verified one by one, the rules they use, and results by module."""
 
-from attnmath.derive import cost, dot_product, moments, rules
+from attnmath.derive import cost, moments, rules
 from attnmath.derive.derivation import Derivation, DerivationError, collected, identity
 from attnmath.derive.expectation import E, RandomVariable, RandomVector, Var
 
@@ -13,7 +13,6 @@ __all__ = [
     "Var",
     "collected",
     "cost",
-    "dot_product",
     "identity",
     "moments",
     "rules",

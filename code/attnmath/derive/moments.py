@@ -1,11 +1,11 @@
-"""Moments of sums and products of independent random variables, for symbolic numbers of terms.
+"""Moments of sums of independent random variables, for symbolic numbers of terms.
 
 Nothing here knows a distribution: a variable enters through its moments alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
@@ -28,26 +28,6 @@ def raw_moments(mean: Any, sigma: Any, skewness: Any = 0, kurtosis: Any = None) 
         sp.expand(sum(sp.binomial(r, j) * mean ** (r - j) * sigma**j * standard[j] for j in range(r + 1)))
         for r in range(5)
     ]
-
-
-def expectation(polynomial: sp.Expr, moments: Mapping[sp.Symbol, Sequence[Any]]) -> sp.Expr:
-    """Expectation of a polynomial in independent variables, each given by its raw moments.
-
-    Linearity splits the polynomial into monomials; independence turns the expectation of a
-    monomial into the product of the moments of its factors.
-
-    >>> x, y, s = sp.symbols("x y s")
-    >>> expectation((x + y) ** 2, {x: [1, 0, s], y: [1, 0, s]})
-    2*s
-    """
-    total = sp.Integer(0)
-    for powers, coefficient in sp.Poly(sp.expand(polynomial), *moments).terms():
-        for power, known in zip(powers, moments.values(), strict=True):
-            if power >= len(known):
-                raise ValueError(f"moments: expected moments up to order {power}, got {len(known) - 1}")
-            coefficient = coefficient * known[power]
-        total += coefficient
-    return sp.expand(total)
 
 
 def moment_of_sum(order: int, d: Any, moment: Moment) -> sp.Expr:
@@ -73,13 +53,3 @@ def moment_of_sum(order: int, d: Any, moment: Moment) -> sp.Expr:
         expected = sp.prod(sp.sympify(moment(size)) ** count for size, count in pattern.items())
         total += ways * sp.expand(sp.ff(d, blocks), func=True) * expected
     return sp.expand(total)
-
-
-def central_moments(raw: Sequence[Any]) -> list[sp.Expr]:
-    """Central moments up to order 4 from raw moments [1, E x, ..., E x^4].
-
-    >>> m = sp.symbols("m")
-    >>> central_moments([1, m, m**2 + 1, 0, 0])[2]
-    1
-    """
-    return [sp.expand(sum(sp.binomial(r, j) * raw[j] * (-raw[1]) ** (r - j) for j in range(r + 1))) for r in range(5)]

@@ -2,8 +2,8 @@
 
 >>> import matplotlib
 >>> matplotlib.use("agg")
->>> from attnmath.figures import decay_with_rates
->>> ax = decay_with_rates([1, 2, 4], {"$x$": [1.0, 0.5, 0.25]}, ylabel="$y$")
+>>> from attnmath.figures import falling
+>>> ax = falling([1, 2, 4], {"error": [1.0, 0.5, 0.25]}, {"1/n": [1.0, 0.5, 0.25]}, xlabel="n", ylabel="error")
 >>> ax.get_yscale()
 'log'
 
@@ -14,7 +14,7 @@
 <figure: 1 panel, 6.4 x 4.8 in>
 """
 
-from attnmath.figures.curves import curves, decay_with_rates, density_curves, estimates_against
+from attnmath.figures.curves import curves, estimates_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
 from attnmath.figures.lines import against_prediction, falling, family, letter_panels, ordered_colours
 from attnmath.figures.recall import recall_against
@@ -33,9 +33,7 @@ __all__ = [
     "attention_heatmap",
     "clouds_over_diagonal",
     "curves",
-    "decay_with_rates",
     "decays_beside_predictions",
-    "density_curves",
     "dots_by_layer",
     "errors_by_method",
     "estimates_against",

@@ -1,9 +1,8 @@
-"""Curves: estimates with their error bars, densities, and decays beside their known rates."""
+"""Curves: estimates with their error bars, and curves over a common grid."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -61,25 +60,4 @@ def curves(
         ax.plot(x, np.asarray(values), label=label, linestyle=style["linestyle"])
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
     ax.legend(loc="upper right", bbox_to_anchor=legend_at)
-    return ax
-
-
-def density_curves(x: ArrayLike, densities: Mapping[str, ArrayLike], **options: Any) -> Axes:
-    """Draw densities over a common grid: `curves` whose vertical axis is a density."""
-    return curves(x, densities, ylabel="$p$", **options)
-
-
-def decay_with_rates(
-    d_k: Sequence[float], distances: Mapping[str, ArrayLike], *, rates: Mapping[str, ArrayLike] | None = None,
-    ylabel: str = "", ax: Axes | None = None,
-) -> Axes:  # fmt: skip
-    """Draw positive quantities that fall with d_k on logarithmic axes, beside thin lines of known rate."""
-    ax = axes_or_new(ax)
-    for (label, values), style in zip((rates or {}).items(), line_styles(), strict=False):
-        ax.plot(d_k, np.asarray(values), color="0.35", linewidth=1, linestyle=style["linestyle"], label=label, zorder=1)
-    for (label, values), style in zip(distances.items(), line_styles(), strict=False):
-        ax.plot(d_k, np.asarray(values), label=label, marker=style["marker"], linestyle="none")
-    ax.set(xlabel="$d_k$", ylabel=ylabel, yscale="log")
-    ax.set_xscale("log", base=2)
-    ax.legend()
     return ax
