@@ -1,7 +1,8 @@
-"""Pages that nobody types: the ledger, its summary and the errata, collated from the executed notebooks.
+"""Pages that nobody types: ledger, errata and coverage, from the claims, the executed notebooks and the tables.
 
-``{ledger-summary}`` counts the verdicts, ``{ledger}`` lists every claim by section of its source with a link
-to its card, ``{errata}`` shows the amended and refuted ones, and ``{verdict}`proved` `` prints a badge.
+Each page is a Markdown file that includes a template of ``_ext/templates``, which is filled with the book's rows when
+Sphinx reads the page. Two roles serve the templates and everybody else: ``{verdict}`proved` `` prints a
+badge, and ``{card}`5.1.5` `` links a claim's badge to its card; ``{card}`!5.1.5` `` adds the title.
 """
 
 from __future__ import annotations
@@ -9,28 +10,131 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.errors import NoUri
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective, SphinxRole
-from table_nodes import Cell, inline, link, paragraph, table
-from textbook_equations import natural_key
+from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
     from attnmath.ledger import Row
 
 logger = logging.getLogger(__name__)
-ERRATA = ("refuted", "amended")
+PAGES = ("intro", "ledger", "errata", "coverage")
 
 
-def inputs(root: Path) -> list[str]:
-    """Return the files that the ledger is made from, relative to the root of the book."""
-    found = [*root.glob("chapters/**/*.claims.yml"), *root.glob("chapters/**/*.ipynb")]
-    return sorted(p.relative_to(root).as_posix() for p in found if ".ipynb_checkpoints" not in p.parts)
+class Book:
+    """What the templates read: the tables of the sources, and the rows of the ledger in the order of their places."""
+
+    def __init__(self, root: Path, pages: set[str]) -> None:
+        from attnmath.ledger import GRADES, VERDICTS, collate
+        from attnmath.ledger.coverage import REASONS, deciding, read_sources
+
+        self.verdicts, self.grades, self.reasons = VERDICTS, GRADES, REASONS
+        self.sources = read_sources(root)
+        self.sentences = [sentence for source in self.sources for sentence in source.rows]
+        order = {sentence.at: rank for rank, sentence in enumerate(self.sentences)}
+        rows = [row for row in collate(root) if row.page in pages]
+        self.rows = sorted(rows, key=lambda row: order.get(row.claim.places[0], len(order)))
+        self.deciding = deciding(self.rows)
+        self.by_id = {row.claim.id: row for row in self.rows}
+
+    def counts(self) -> Counter[str]:
+        """Return how often each verdict was given by a check that ran, and how many claims are not decided."""
+        return Counter(r.claim.verdict for r in self.rows if r.record or r.claim.verdict == "not decided")
+
+    def sections(self) -> Iterator[tuple[str, str, list[Row]]]:
+        """Yield each section of the sources that has claims, what its heading says, and the claims."""
+        gists = {s.section: s.gist for s in self.sentences if s.at.endswith("title")}
+        for source in self.sources:
+            for section in source.shape:
+                if found := [row for row in self.rows if row.claim.section == section]:
+                    yield section, gists[section], found
+
+    def own(self) -> list[Row]:
+        """Return the book's own statements."""
+        return [row for row in self.rows if row.claim.is_own]
+
+    def errata(self, grade: str) -> list[Row]:
+        """Return the claims of one grade."""
+        return [row for row in self.rows if row.claim.grade == grade]
+
+    def chapters(self) -> list[tuple[str, dict[str, int]]]:
+        """Return each chapter with its number of treated sentences by section, both in the order of the sources."""
+        found: dict[str, Counter[str]] = {}
+        for sentence in self.sentences:
+            for page in {row.page for row in self.deciding.get(sentence.at, [])}:
+                found.setdefault(page, Counter())[sentence.section] += 1
+        return [(page, dict(counts)) for page, counts in found.items()]
+
+
+def markdown(text: str) -> str:
+    r"""Return a sentence of a claim as Markdown: all but its formulas reads as it is written.
+
+    >>> print(markdown("a_b < 2*c, but $a_b$ | <i>"))
+    a\_b \< 2\*c, but $a_b$ \| \<i\>
+    """
+    return re.sub(r"(\$[^$]+\$)|([\\`*_{}\[\]<>|#~$])", lambda m: m[1] or f"\\{m[2]}", text)
+
+
+def section_title(name: str) -> str:
+    """Return the heading over a section of a source.
+
+    >>> section_title("5.1.4"), section_title("article.2")
+    ('Section 5.1.4', 'Article, part 2')
+    """
+    return name.replace("article.", "Article, part ") if name.startswith("article") else f"Section {name}"
+
+
+def spoken(place: str) -> str:
+    """Return a place in words.
+
+    >>> spoken("5.1.4 p4 s3"), spoken("article.2 title")
+    ('Section 5.1.4, paragraph 4, sentence 3', 'Article, part 2, heading')
+    """
+    section, *rest = place.replace(" p", " paragraph ").replace(" s", " sentence ").split(" ", 1)
+    where = rest[0].replace("title", "heading").replace(" sentence", ", sentence")
+    return f"{section_title(section)}, {where}"
+
+
+def anchor(section: str) -> str:
+    """Return the id of a section on the coverage page (the theme's script allows no dot)."""
+    return "coverage-" + section.replace(".", "-")
+
+
+def book_of(env: BuildEnvironment) -> Book:
+    """Return the book as it is in this build."""
+    found = getattr(env.app, "book_of_claims", None)
+    if found is None:
+        found = env.app.book_of_claims = Book(Path(env.srcdir), set(env.found_docs))  # type: ignore[attr-defined]
+    return found
+
+
+def fill(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Fill the templates of a page, and hand Sphinx the notebooks without their records."""
+    if str(app.env.doc2path(docname)).endswith(".ipynb"):
+        source[0] = json.dumps(without_records(json.loads(source[0])))
+    elif docname in PAGES:
+        source[0] = environment().from_string(source[0]).render(book=book_of(app.env))
+    if docname == "ledger":
+        from attnmath.ledger import audit
+
+        for problem in audit(app.srcdir):
+            logger.warning("ledger: %s", problem, location=docname)
+
+
+def environment() -> Environment:
+    """Return the templates, with what they call."""
+    loader = FileSystemLoader(Path(__file__).parent / "templates")
+    found = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found.filters |= {"md": markdown, "place": spoken, "heading": section_title, "anchor": anchor}
+    return found
 
 
 def without_records(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -45,144 +149,9 @@ def without_records(notebook: dict[str, Any]) -> dict[str, Any]:
     return notebook
 
 
-def read_without_records(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Hand Sphinx the notebooks without their records."""
-    if str(app.env.doc2path(docname)).endswith(".ipynb"):
-        source[0] = json.dumps(without_records(json.loads(source[0])))
-
-
 def badge(verdict: str) -> nodes.inline:
     """Return a verdict as a coloured word; its icon comes from the style sheet."""
-    return inline(verdict, "verdict-badge", f"verdict-{verdict}")
-
-
-def section_title(name: str) -> str:
-    """Return the heading over a group of claims.
-
-    >>> section_title("5.1.4"), section_title("article")
-    ('Section 5.1.4', 'Article')
-    """
-    return f"Section {name}" if name[:1].isdigit() else name[:1].upper() + name[1:]
-
-
-def by_section(rows: list[Row]) -> list[tuple[str, list[Row]]]:
-    """Group rows by the section of their source, sections in natural order, rows as the chapters have them."""
-    names = sorted({row.claim.section for row in rows}, key=natural_key)
-    return [(name, [row for row in rows if row.claim.section == name]) for name in names]
-
-
-class LedgerDirective(SphinxDirective):
-    """What the three directives share: the rows, and links to the cards."""
-
-    def run(self) -> list[nodes.Node]:
-        """Read the ledger, note what it depends on, and render it."""
-        from attnmath.ledger import audit, collate
-
-        root = Path(self.env.srcdir)
-        self.env.note_dependency(str(root / "_ext" / "ledger_pages.py"))
-        for name in inputs(root):
-            self.env.note_dependency(str(root / name))
-        pages = getattr(self.env, "ledger_pages", set())
-        self.env.ledger_pages = pages | {self.env.docname}  # type: ignore[attr-defined]
-        rows = collate(root)
-        for problem in audit(root) if self.audits else []:
-            logger.warning("ledger: %s", problem, location=self.get_location())
-        return self.render([row for row in rows if row.page in self.env.found_docs])
-
-    audits = False
-
-    def render(self, rows: list[Row]) -> list[nodes.Node]:
-        """Return the nodes of the page."""
-        raise NotImplementedError
-
-    def markdown(self, text: str) -> list[nodes.Node]:
-        """Return a sentence of a claim, its mathematics included, as inline nodes."""
-        return list(self.state.inline_text(text, self.lineno)[0])
-
-    def card_link(self, row: Row) -> nodes.reference:
-        """Return the link from a claim to its card in the chapter."""
-        page = self.env.app.builder.get_relative_uri(self.env.docname, row.page)
-        return link(row.claim.id, f"{page}#{row.anchor}", "claim-id")
-
-    def section(self, prefix: str, name: str, *content: nodes.Node) -> nodes.section:
-        """Return a section with a heading for one section of a source."""
-        title = section_title(name)
-        identifier = f"{prefix}-{re.sub(r'[^a-z0-9]+', '-', name.lower())}"  # the theme's script allows no dot
-        section = nodes.section("", nodes.title(title, title), *content, ids=[identifier])
-        section["names"].append(f"{prefix} {name}")
-        return section
-
-
-class LedgerSummary(LedgerDirective):
-    """``{ledger-summary}``: the six verdicts, what each one promises, and how often it was given."""
-
-    def render(self, rows: list[Row]) -> list[nodes.Node]:
-        """Return one table."""
-        from attnmath.ledger import VERDICTS
-
-        counts = Counter(row.claim.verdict for row in rows if row.record)
-        lines: list[list[Cell]] = [
-            [[paragraph(badge(v))], [paragraph(nodes.Text(text))], [paragraph(nodes.Text(str(counts[v])))]]
-            for v, text in VERDICTS.items()
-        ]
-        return [table(["Verdict", "What ran", "Claims"], lines, "verdict-summary")]
-
-
-class Ledger(LedgerDirective):
-    """``{ledger}``: every claim of the book."""
-
-    audits = True
-
-    def render(self, rows: list[Row]) -> list[nodes.Node]:
-        """Return a section with a table for each section of the sources."""
-        headers = ["Verdict", "Claim", "Statement"]
-        return [
-            self.section("ledger", name, table(headers, map(self.line, group), "ledger-table"))
-            for name, group in by_section(rows)
-        ]
-
-    def line(self, row: Row) -> list[Cell]:
-        """Return the cells of one claim."""
-        claim = row.claim
-        verdict = [paragraph(badge(claim.verdict))]
-        if claim.outcome:
-            verdict.append(paragraph(inline(claim.outcome, "claim-outcome")))
-        statement = [paragraph(*self.markdown(claim.statement))]
-        if claim.amended:
-            holds = nodes.strong("", "What holds: ")
-            statement.append(paragraph(holds, *self.markdown(claim.amended), classes=["claim-holds"]))
-        if not row.record:
-            statement.append(paragraph(inline("No executed check yet.", "claim-unchecked")))
-        return [verdict, [paragraph(self.card_link(row))], statement]
-
-
-class Errata(LedgerDirective):
-    """``{errata}``: what is printed, what holds, and why."""
-
-    def render(self, rows: list[Row]) -> list[nodes.Node]:
-        """Return a section for each section of the sources that has an erratum."""
-        wrong = [row for row in rows if row.claim.verdict in ERRATA]
-        if not wrong:
-            return [paragraph(nodes.Text("Nothing amended or refuted so far."))]
-        return [self.section("errata", name, *map(self.entry, group)) for name, group in by_section(wrong)]
-
-    def entry(self, row: Row) -> nodes.Node:
-        """Return one erratum."""
-        claim = row.claim
-        head = paragraph(badge(claim.verdict), nodes.Text(" "), self.card_link(row), classes=["erratum-head"])
-        items = [self.item("Printed", paragraph(*self.markdown(claim.statement)))]
-        if claim.amended:
-            items.append(self.item("What holds", paragraph(*self.markdown(claim.amended))))
-        evidence = (row.record or {}).get("evidence", [])
-        why = [paragraph(nodes.Text(e["text"])) for e in evidence if e["kind"] == "counterexample"]
-        if why:
-            items.append(self.item("Why", *why))
-        body = nodes.definition_list("", *items)
-        return nodes.container("", head, body, classes=["erratum", f"verdict-{claim.verdict}"])
-
-    def item(self, term: str, *content: nodes.Node) -> nodes.definition_list_item:
-        """Return one labelled part of an erratum."""
-        return nodes.definition_list_item("", nodes.term("", term), nodes.definition("", *content))
+    return nodes.inline(verdict, verdict, classes=["verdict-badge", "verdict-" + verdict.replace(" ", "-")])
 
 
 class VerdictRole(SphinxRole):
@@ -198,27 +167,43 @@ class VerdictRole(SphinxRole):
         return [badge(self.text)], []
 
 
+class CardRole(SphinxRole):
+    """``{card}`5.1.5` ``: a claim's badge, which links to its card; after ``!`` with outcome, title and id."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the link, or a message when no page has the claim."""
+        name = self.text.removeprefix("!")
+        row = book_of(self.env).by_id.get(name)
+        if row is None:
+            return [], [self.inliner.reporter.error(f"card: no claim {name!r}", line=self.lineno)]
+        claim = row.claim
+        link = nodes.reference("", "", refuri=self.address(row), internal=True, classes=["claim-link"])
+        if name == self.text:
+            link["reftitle"] = claim.title.replace("$", "")
+            link += badge(claim.verdict)
+            return [link], []
+        link += [nodes.math(p, p) if k % 2 else nodes.Text(p) for k, p in enumerate(claim.title.split("$"))]
+        outcome = [nodes.strong("", claim.outcome, classes=["claim-outcome"])] if claim.outcome else []
+        return [badge(claim.verdict), *outcome, link, nodes.inline(name, name, classes=["claim-id"])], []
+
+    def address(self, row: Row) -> str:
+        """Return where the card is; a claim that is not decided has none, and leads to its chapter."""
+        try:
+            page = self.env.app.builder.get_relative_uri(self.env.docname, row.page)
+        except NoUri:  # a builder without pages, such as LaTeX
+            return ""
+        return page if row.claim.verdict == "not decided" else f"{page}#{row.anchor}"
+
+
 def outdated(app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
-    """Read the ledger's pages again when a claims file or a notebook has come or gone."""
-    current = inputs(Path(env.srcdir))
-    stale = getattr(env, "ledger_inputs", None) != current
-    env.ledger_inputs = current  # type: ignore[attr-defined]
-    return sorted(getattr(env, "ledger_pages", set()) & set(env.found_docs)) if stale else []
-
-
-def merge(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildEnvironment) -> None:
-    """Join what parallel readers have found."""
-    pages = getattr(env, "ledger_pages", set()) | getattr(other, "ledger_pages", set())
-    env.ledger_pages = pages  # type: ignore[attr-defined]
+    """Read the pages again in every build: a claims file or a notebook may have changed."""
+    return [page for page in PAGES if page in env.found_docs]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the directives, the role and the events."""
-    app.add_directive("ledger-summary", LedgerSummary)
-    app.add_directive("ledger", Ledger)
-    app.add_directive("errata", Errata)
+    """Register the roles and the events."""
     app.add_role("verdict", VerdictRole())
-    app.connect("source-read", read_without_records)
+    app.add_role("card", CardRole())
+    app.connect("source-read", fill)
     app.connect("env-get-outdated", outdated)
-    app.connect("env-merge-info", merge)
-    return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "1", "env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}

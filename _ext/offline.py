@@ -19,8 +19,8 @@ from sphinx.util.fileutil import copy_asset
 # What tex-chtml.js can ask for: its fonts, and TeX commands that it loads on first use.
 MATHJAX_PARTS = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
 MATHJAX_SETTINGS: dict[str, Any] = {
-    "options": {"menuOptions": {"settings": {"assistiveMml": True, "explorer": False}}},
-    "chtml": {"mtextInheritFont": True},
+    "options": {"menuOptions": {"settings": {"assistiveMml": True, "explorer": False, "inTabOrder": False}}},
+    "chtml": {"mtextInheritFont": False},
     "tex": {"tags": "none"},
 }
 

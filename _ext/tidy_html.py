@@ -1,4 +1,4 @@
-"""Two small repairs of the pages: ids that stand twice, and TeX in the titles of browser tabs."""
+"""Small repairs of the pages: ids that stand twice, pictures that do not enlarge, TeX in the titles of tabs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.osutil import relative_uri
 
 REPEATED = {"exercise-content", "solution-content", "proof-content"}
 
@@ -17,9 +18,25 @@ class UniqueIds(SphinxPostTransform):
     default_priority = 900
 
     def run(self, **kwargs: Any) -> None:
-        """Visit the sections of one page."""
+        """Visit the sections and the proofs of one page."""
         for section in self.document.findall(nodes.section):
             section["ids"] = [name for name in section["ids"] if name not in REPEATED]
+        for proof in self.document.findall(nodes.admonition):
+            proof["ids"] = [name for name in proof["ids"] if name != "proof"]
+
+
+def enlarge(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Make each picture of a figure a link to its file, so that a click shows it alone and as large as one likes."""
+    if app.builder.format != "html":
+        return
+    for figure in doctree.findall(nodes.figure):
+        for image in list(figure.findall(nodes.image)):
+            _, name = app.env.images.get(image["uri"], (None, ""))
+            if name and not isinstance(image.parent, nodes.reference):
+                folder = relative_uri(app.builder.get_target_uri(docname), app.builder.imagedir)  # type: ignore[attr-defined]
+                link = nodes.reference("", "", refuri=f"{folder}/{name}", internal=True)
+                image.replace_self(link)
+                link += image
 
 
 def plain_title(title: str) -> str:
@@ -38,7 +55,8 @@ def tidy_title(app: Sphinx, page: str, template: str, context: dict[str, Any], d
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register both repairs."""
+    """Register the repairs."""
     app.add_post_transform(UniqueIds)
+    app.connect("doctree-resolved", enlarge)
     app.connect("html-page-context", tidy_title)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,3 +3,36 @@
 document.addEventListener("DOMContentLoaded", () => {
   if (!document.querySelector(".bd-toc-nav")) document.body.removeAttribute("data-bs-spy");
 });
+
+// A link to a card, or to anything inside something folded, unfolds what it leads to.
+function unfold() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target?.closest("details")) return;
+  for (let e = target; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+  target.scrollIntoView();
+}
+
+// A derivation has its reasons at the right of its lines, or under them where there is not room for both.
+function arrange() {
+  const narrow = matchMedia("(max-width: 720px)").matches;
+  const tooWide = (e) => e.scrollWidth > e.clientWidth + 1;
+  for (const block of document.querySelectorAll(".derivation")) {
+    block.classList.remove("stacked");
+    const crowded = [block, ...block.querySelectorAll(".line > span")].some(tooWide);
+    block.classList.toggle("stacked", narrow || crowded);
+  }
+}
+
+addEventListener("hashchange", unfold);
+addEventListener("load", async () => {
+  await window.MathJax?.startup?.promise; // typeset formulas move what lies below them
+  await document.fonts.ready;
+  unfold();
+  const article = document.querySelector(".bd-article");
+  let width = 0;
+  new ResizeObserver(([entry]) => {
+    if (entry.contentRect.width === width) return;
+    width = entry.contentRect.width;
+    requestAnimationFrame(arrange);
+  }).observe(article ?? document.body);
+});

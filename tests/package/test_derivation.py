@@ -25,6 +25,8 @@ def over(summand: sp.Expr, *indices: sp.Symbol) -> sp.Expr:
 
 # --- each rule does its own work and no more ---------------------------------------------------
 
+ONE = identity(E(sp.exp(a * X)), sp.exp(a**2), rules.hypothesis(E(sp.exp(a * X)), sp.exp(a**2), "given"))
+
 STEPS = [
     ("linearity", E(2 * X + Y), 2 * E(X) + E(Y), rules.linearity, 2 * E(X) - E(Y)),
     ("linearity under sums", E(over(a * q[m], m)), a * over(E(q[m]), m), rules.linearity, over(E(q[m]), m)),
@@ -47,8 +49,8 @@ STEPS = [
      rules.by_parts(-a * sp.exp(-a), a, 0, sp.oo), 2 * sp.Integral(sp.exp(-a), (a, 0, sp.oo))),
     ("a density", E(X**2), sp.Integral(x**2 * sp.exp(-x), (x, 0, sp.oo)),
      rules.law(X, sp.exp(-X), 0, sp.oo, over=x), sp.Integral(x * sp.exp(-x), (x, 0, sp.oo))),
-    ("a product of exponentials", E(sp.exp(over(u[m] * q[m], m))), sp.Product(sp.Function("G")(u[m]), (m, 1, d)),
-     rules.independent_exponentials(q, sp.Function("G")), sp.Product(sp.Function("G")(2 * u[m]), (m, 1, d))),
+    ("a product of exponentials", E(sp.exp(over(u[m] * q[m], m))), sp.Product(sp.exp(u[m] ** 2), (m, 1, d)),
+     rules.independent_exponentials(q, ONE), sp.Product(sp.exp(2 * u[m] ** 2), (m, 1, d))),
 ]  # fmt: skip
 
 
@@ -194,6 +196,116 @@ def test_derived_needs_equalities_and_can_be_used_elsewhere() -> None:
     bound.at_most(x**2 + y**2, gap=(x - y) ** 2, because="a square")
     with pytest.raises(ValueError, match="equalities"):
         rules.derived(bound)
+
+
+def step(before, after, *used) -> bool:
+    """Whether the rules make a step."""
+    return equal(before, after, used)
+
+
+k1 = sp.Symbol("k", integer=True, positive=True)
+t, v, real = sp.Symbol("t", real=True), sp.Symbol("v", positive=True), {"real": True}
+f, g, M = sp.Function("f"), sp.Function("g"), sp.Function("M")
+
+
+def integral(integrand, low=0, high=1, variable=x):
+    return sp.Integral(integrand, (variable, low, high))
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda: step(integral(-1 / (1 + x**2), -1, 1), sp.pi / 2, rules.by_parts(sp.atan(1 / x), x, -1, 1)),
+        lambda: step(integral(-1 / (x - 1) ** 2, 0, 2), -2, rules.by_parts(1 / (x - 1), x, 0, 2)),
+        lambda: step(integral(1 / x, -1, 1), 0, rules.by_parts(sp.log(x**2) / 2, x, -1, 1)),
+        lambda: step(integral(x * y), integral((y + 1) * y, -1, 0, y), rules.substitution(x, y, y + 1)),
+        lambda: step(integral(sp.Integer(1), -1, 1), 0, rules.substitution(x, v, sp.sqrt(v))),
+        lambda: step(integral(x), 0, rules.substitution(x, y, 1 / y)),
+        lambda: step(integral(x), 0, rules.substitution(x, y, -y)),
+        lambda: step(integral(sp.Abs(x), 0, -1), integral(x, 0, -1), rules.linear_integral),
+        lambda: step(integral(sp.Abs(x), 0, t), integral(x, 0, t), rules.linear_integral),
+        lambda: step(sp.Derivative(y * x, x), x**2, rules.differentiate, rules.definition(y, x**2)),
+        lambda: step(sp.Derivative(sp.exp(-(x**2)), y), 0, rules.differentiate),
+        lambda: step(M(4, t), y, rules.definition(M(0, t), y)),
+        lambda: step(g(1, 2), 1, rules.definition(g(x, x), x)),
+        lambda: step(integral(g(y)), integral(y + x), rules.definition(g(y), y + x)),
+        lambda: step(M(1, x), integral(x * sp.exp(-x)), rules.definition(M(k1, t), integral(x**k1 * sp.exp(-t)))),
+        lambda: step(a, -1, rules.definition(a, -1)),
+        lambda: step(M(1), t * M(0), rules.derived(RECURSION, at=[{k1: 0}])),
+        lambda: step(E(sp.exp(X * W)), sp.exp(W**2), rules.derived(ONE, at=[{a: W}])),
+        lambda: step(E(sp.exp(b + over(u[m] * q[m], m))), sp.Product(sp.exp((b * u[m]) ** 2), (m, 1, d)),
+                     rules.independent_exponentials(q, ONE)),
+        lambda: step(E(sp.exp(over(q[m] * q[m + 1], m))), sp.Product(sp.exp(q[m + 1] ** 2), (m, 1, d)),
+                     rules.independent_exponentials(q, ONE)),
+        lambda: step(sp.log(sp.Product(u[m], (m, 1, d))), over(sp.log(u[m]), m), rules.log_of_product),
+        lambda: step(E(x * X), integral(x**2), rules.law(X, sp.Integer(1), 0, 1, over=x)),
+        lambda: step(E(q[2]), 0, rules.moments({E(q[1]): 0}, "the first is centred")),
+        lambda: step(over(delta(i, 0) * u[i], i), u[0], rules.collapse),
+        lambda: step(over(delta(i, d + 1) * u[i], i), u[d + 1], rules.collapse),
+        lambda: step(over(delta(i, j + 1), i, j), d, rules.collapse),
+        lambda: step(over(delta(2 * l, m) * u[m], m, l), over(u[2 * l], l), rules.collapse),
+        lambda: step(sp.Sum(delta(l, j) * u[l], (l, 1, m), (m, 1, d)), d * u[j], rules.collapse),
+        lambda: step(over(u[l] / delta(l, m), l), u[m], rules.collapse),
+        lambda: step(sp.Sum(1, (l, 1, d - 2)), d - 2, rules.collapse),
+        lambda: step(sp.Sum(u[m], (m, 1, m)), sp.Sum(u[l], (l, 1, l))),
+        lambda: step(sp.Sum(w[m], (l, 1, d), (m, 1, l)), sp.Sum(w[m], (m, 1, l), (l, 1, d))),
+        lambda: step(sp.Sum(1 / m - 1 / (m + 1), (m, 1, sp.oo)),
+                     sp.Sum(1 / m, (m, 1, sp.oo)) - sp.Sum(1 / (m + 1), (m, 1, sp.oo))),
+        lambda: step(over(sp.exp(u[m] * u[sp.Symbol("i_1", integer=True)]), m), over(sp.exp(u[m] ** 2), m)),
+        lambda: step(E(q[m]), m, rules.moments({E(q[1]): 1}, "one")),
+        lambda: step(E(sp.Sum(q[m], (m, 1, W))), sp.Sum(E(q[m]), (m, 1, W)), rules.linearity),
+        lambda: step(over(a, m), over(u[m], m), rules.definition(a, u[m])),
+        lambda: step(sp.Derivative(over(u[m] * w[m], m), u[m]), over(w[m], m), rules.differentiate),
+        lambda: step(sp.Derivative(over(u[l], l), u[d + 1]), 1, rules.differentiate, rules.collapse),
+        lambda: step(integral(1 / x**2, -1, 1), -2, rules.by_parts(-1 / x, x, -1, 1)),
+        lambda: step(integral(1 / sp.cos(x) ** 2, 0, sp.pi), 0, rules.by_parts(sp.tan(x), x, 0, sp.pi)),
+        lambda: step(E(sp.Sum(q[m], (m, 1, sp.oo))), sp.Sum(E(q[m]), (m, 1, sp.oo)), rules.linearity),
+    ],
+)  # fmt: skip
+def test_a_rule_is_not_stretched_beyond_what_it_says(attempt) -> None:
+    try:
+        assert not attempt()
+    except ValueError as refused:
+        assert "expected" in str(refused)
+
+
+RECURSION = identity(M(k1 + 1), t * M(k1) + k1 * M(k1 - 1), rules.hypothesis(
+    M(k1 + 1), t * M(k1) + k1 * M(k1 - 1), "given"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        integral(x**2, 1, 0), integral(x**2, 0, t), sp.Integral(v, (v, -1, 0)), sp.Sum(k1, (k1, -3, 1)),
+        sp.Sum(a**2, (m, 1, -3)), integral(x, -1, 1),
+    ],
+)  # fmt: skip
+def test_what_is_not_visibly_non_negative(expression) -> None:
+    assert not notation.non_negative(expression)
+
+
+@pytest.mark.parametrize(
+    ("line", "same"),
+    [
+        (over(2 * u[m], m), 2 * sp.Sum(u[m + 1], (m, 0, d - 1))),
+        (over(m, m), d * (d + 1) / 2),
+        (over(u[m], m), over(u[d + 1 - m], m)),
+    ],
+)
+def test_a_true_line_is_no_mistake(line, same) -> None:
+    assert not differs(line, same)
+
+
+def test_a_bound_that_is_no_bound_is_refused() -> None:
+    with pytest.raises(DerivationError, match="repeats"):
+        Derivation(x).at_most(x, gap=0, because="nothing")
+    with pytest.raises(DerivationError, match="passes the same check"):
+        Derivation(2 * x * y).at_most(
+            x**2 + y**2, gap=(x - y) ** 2, because="a square", mistake=("a true bound", 2 * x**2 + 2 * y**2)
+        )
+    Derivation(2 * x * y).at_most(
+        x**2 + y**2, gap=(x - y) ** 2, because="a square", mistake=("half", (x**2 + y**2) / 2)
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import io
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import matplotlib.pyplot as plt
 import numpy as np
-from playwright.sync_api import Locator, Page, Request, Response
+from playwright.sync_api import Locator, Page, Request, Response, TimeoutError
 
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -151,7 +151,8 @@ def share_of_reading(page: Page) -> float:
 
 def crowded_derivations(page: Page) -> list[str]:
     """Return the derivations that have not enough room for reasons at the right, and have them there."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # resized
+    with suppress(TimeoutError):  # the page arranges them once it knows its width
+        page.wait_for_function(f"() => !({_CROWDED})().length", timeout=1000)
     return [f"crowded: {name}" for name in page.evaluate(_CROWDED)]
 
 

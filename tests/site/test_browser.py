@@ -81,7 +81,7 @@ def test_page(tab, address, name):
         tab.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme, timeout=5000)
         for width in (1280, 360):
             tab.set_viewport_size({"width": width, "height": 800})
-            found = check.too_wide(tab) + check.crowded_derivations(tab)
+            found = check.crowded_derivations(tab) + check.too_wide(tab)
             problems += [f"{scheme}, {width} px: {problem}" for problem in found]
         problems += [f"{scheme}: {problem}" for problem in check.poor_contrast(tab, CHECKED)]
         light = check.background(tab)

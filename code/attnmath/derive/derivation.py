@@ -22,7 +22,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy as sp
@@ -124,13 +124,13 @@ class Derivation:
 
     def _add(self, line: Line) -> None:
         before, number = self.result, len(self._lines) + 1
-        if line.value == before and line.gap is None:
+        if line.value == before:
             raise DerivationError(f"line {number} repeats line {number - 1}: a step changes something")
         if not self.follows(before, line):
             raise DerivationError(f"line {number} does not follow from line {number - 1} by {line.reason}")
         for rule in line.rules:
             fewer = tuple(r for r in line.rules if r is not rule)
-            if line.gap is None and equal(before, line.value, fewer):
+            if self.follows(before, replace(line, rules=fewer)):
                 raise DerivationError(f"line {number}: the step holds without the rule {rule.words!r}")
         if line.mistake and not self._rejects(before, line):
             raise DerivationError(f"line {number}: the mistake {line.mistake.name!r} passes the same check")
@@ -224,6 +224,8 @@ def _exact(value: Any, argument: str) -> Any:
         return sp.Integer(value)
     if isinstance(value, sp.MatrixBase):
         value = sp.ImmutableMatrix(value)
+    if isinstance(value, sp.MatrixExpr) and not isinstance(value, sp.ImmutableMatrix):
+        raise TypeError(f"{argument}: expected an entry or an explicit matrix, got the matrix symbol {value}")
     if not isinstance(value, sp.Expr | sp.ImmutableMatrix) or value.has(sp.Float) or value.has(sp.nan):
         raise TypeError(
             f"{argument}: expected an exact sympy expression or matrix, got {type(value).__name__} {value!r}"

@@ -8,7 +8,7 @@ lies what cannot be decided, which is neither.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -36,14 +36,20 @@ def difference(before: Any, after: Any, rules: Sequence[Rule]) -> list[sp.Expr]:
         if before.shape != after.shape:
             return [sp.Integer(1)]
         return [d for a, b in zip(before, after, strict=True) for d in difference(a, b, rules)]
-    for rule in rules:
-        if not rule.on_difference:
-            before, after = _rewritten(rule, before), _rewritten(rule, after)
+    before, after = _evaluated(before, rules), _evaluated(after, rules)
     left = before - after
     for rule in rules:
         if rule.on_difference:
             left = rule.rewrite(left)
     return [_with_symbols(normal_form(left))]
+
+
+def _evaluated(line: Any, rules: Sequence[Rule]) -> Any:
+    """Apply the rules to a line: first those that tell what a symbol stands for, then the others in their order."""
+    for rule in sorted(rules, key=lambda rule: not rule.tells):
+        if not rule.on_difference:
+            line = _rewritten(rule, line)
+    return line
 
 
 @lru_cache(maxsize=2048)  # a step is checked with its rules, without each of them, and on its mistake
@@ -67,15 +73,33 @@ def equal(before: Any, after: Any, rules: Sequence[Rule] = ()) -> bool:
 def differs(before: Any, after: Any, rules: Sequence[Rule] = ()) -> bool:
     """Return whether the rules and algebra leave a difference that is certainly not zero.
 
+    Sums of symbolic length are evaluated with two and three terms. Unequal expectations, integrals and unknown
+    functions count as unequal numbers, since nothing more is known of them.
+
     >>> x = sp.Symbol("x", positive=True)
     >>> differs(x, x + 1), differs(x, sp.sqrt(x**2))
     (True, False)
     """
-    return any(zero.witness(r) is not None for r in difference(before, after, rules) if r != 0)
+    if not any(zero.witness(r) is not None for r in difference(before, after, rules) if r != 0):
+        return False
+    if isinstance(before, sp.MatrixBase):
+        return before.shape != sp.sympify(after).shape or any(
+            _unequal(a, b, rules) for a, b in zip(before, after, strict=True)
+        )
+    return _unequal(before, after, rules)
+
+
+def _unequal(one: Any, other: Any, rules: Sequence[Rule]) -> bool:
+    """Return whether two lines have different values at a drawn point, or cannot be evaluated at any."""
+    one, other = _evaluated(sp.sympify(one), rules), _evaluated(sp.sympify(other), rules)
+    if one.has(E, *_UNKNOWN) or other.has(E, *_UNKNOWN):
+        return True
+    gaps = list(_gaps(one, other))
+    return not gaps or any(abs(gap) > _ROUNDING for gap in gaps)
 
 
 def is_exceeded(lower: Any, upper: Any, rules: Sequence[Rule] = ()) -> bool:
-    """Return whether `lower <= upper` certainly fails: at a drawn point, for sums of two or three terms.
+    """Return whether `lower <= upper` certainly fails: at a drawn point, for sums of a few terms.
 
     Points obey the assumptions on the symbols, and expectations are those of variables that take one value. What
     cannot be evaluated (an integral, an unknown function) is not exceeded as far as is known.
@@ -84,37 +108,46 @@ def is_exceeded(lower: Any, upper: Any, rules: Sequence[Rule] = ()) -> bool:
     >>> is_exceeded(2 * x, x**2), is_exceeded(2 * x, x**2 + 1)
     (True, False)
     """
-    for rule in rules:
-        if not rule.on_difference:
-            lower, upper = _rewritten(rule, sp.sympify(lower)), _rewritten(rule, sp.sympify(upper))
-    draw = random.Random(1)
+    lower, upper = _evaluated(sp.sympify(lower), rules), _evaluated(sp.sympify(upper), rules)
+    lower, upper = lower.replace(E, lambda x: x), upper.replace(E, lambda x: x)
+    if lower.has(*_UNKNOWN) or upper.has(*_UNKNOWN):
+        return False
+    return any(gap > _ROUNDING for gap in _gaps(lower, upper))
+
+
+_TRIALS = 80
+_ROUNDING = sp.Float(10) ** -9
+# What has no value at a point: the infinity is that of an unending sum.
+_UNKNOWN = (Var, sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.oo)
+
+
+def _gaps(one: sp.Expr, other: sp.Expr) -> Iterator[sp.Expr]:
+    """Yield the difference of two expressions at drawn points, wherever it is a real number."""
+    expression, draw = one - other, random.Random(1)
+    bound = {limit[0] for part in expression.atoms(sp.Sum) for limit in part.limits}
+    names = sorted((s for s in expression.free_symbols - bound if s.is_integer and s.is_positive), key=str)
+    cuts = []
+    for first, apart in ((2, 1), (3, 2)):  # different lengths stay different
+        sizes = {name: sp.Integer(first + apart * place) for place, name in enumerate(names)}
+        cuts.append(expression.subs(sizes).doit())
     for trial in range(_TRIALS):
-        gap = _at_a_point(sp.sympify(lower) - sp.sympify(upper), draw, size=2 + trial % 2)
-        if gap is None:
-            return False
-        if gap > sp.Float(10) ** -9:
-            return True
-    return False
+        cut = cuts[trial % len(cuts)]
+        value = sp.N(cut.xreplace(_point(cut, draw)), 30)
+        if value.is_real and value.is_finite:
+            yield value
 
 
-_TRIALS = 200
-
-
-def _at_a_point(expression: sp.Expr, draw: random.Random, size: int) -> sp.Expr | None:
-    """Return the value of an expression at a drawn point, sums of symbolic length cut to `size` terms."""
-    bound = {limit[0] for part in expression.atoms(sp.Sum, sp.Product) for limit in part.limits}
-    sizes = {s: sp.Integer(size) for s in expression.free_symbols - bound if s.is_integer and s.is_positive}
-    certain = expression.replace(E, lambda x: x)  # of a variable that takes one value only
-    if certain.has(Var, sp.Integral, sp.Limit, AppliedUndef):
-        return None
-    whole = certain.subs(sizes).doit()
-    points: dict[sp.Basic, sp.Expr] = {}
-    for part in sorted(whole.atoms(sp.Indexed) | whole.free_symbols, key=str):
-        if isinstance(part, sp.Indexed) or (part.is_Symbol and not isinstance(part, sp.IndexedBase)):
-            number = sp.Rational(draw.randint(1, 99), draw.choice((10, 100, 100, 1000)))
-            points[part] = number if part.is_positive or part.is_nonnegative else draw.choice((1, -1)) * number
-    value = sp.N(whole.xreplace({p: v for p, v in points.items() if isinstance(p, sp.Indexed)}).xreplace(points), 30)
-    return value if value.is_real and value.is_finite else None
+def _point(expression: sp.Expr, draw: random.Random) -> dict[sp.Basic, sp.Expr]:
+    """Draw a number for each component and each symbol, within its assumptions."""
+    components = expression.atoms(sp.Indexed)
+    bases = {part.base.label for part in components}
+    point: dict[sp.Basic, sp.Expr] = {}
+    for part in sorted(components | (expression.atoms(sp.Symbol) - bases), key=str):
+        number = sp.Rational(draw.randint(1, 99), draw.choice((10, 100, 100, 1000)))
+        if part.is_integer:  # an index: small, so that two of them meet
+            number = sp.Integer(draw.randint(1, 2))
+        point[part] = number if part.is_positive or part.is_nonnegative else draw.choice((1, -1)) * number
+    return point
 
 
 def _with_symbols(expression: sp.Expr) -> sp.Expr:

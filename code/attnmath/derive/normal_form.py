@@ -87,12 +87,12 @@ def _split(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
             yield Term((expression,))
         else:
             yield from _multiply([list(_split(expression.base, reductions))] * int(expression.exp))
+    elif isinstance(expression, sp.Sum) and not _is_finite_sum(expression):
+        yield Term((expression,))
     elif isinstance(expression, sp.Sum):
         for term in _split(expression.function, reductions):
             fresh = {low[0]: sp.Dummy(low[0].name, integer=True) for low in expression.limits}
-            limits = tuple(
-                (fresh[i], _renamed(low, fresh), _renamed(high, fresh)) for i, low, high in expression.limits
-            )
+            limits = tuple(_limits_in_scope(expression.limits, fresh))
             yield Term(tuple(_renamed(f, fresh) for f in term.factors), term.limits + limits)
     elif isinstance(expression, E) and (reductions.distribute or reductions.groups or reductions.moments):
         yield from _expectation(expression.args[0], reductions)
@@ -100,6 +100,19 @@ def _split(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
         yield Term((expression,))
     else:
         yield from _inside(expression, reductions)
+
+
+def _is_finite_sum(expression: sp.Sum) -> bool:
+    """Return whether a sum has finite ends that are not random, so that it may be split and reordered."""
+    ends = [end for limit in expression.limits for end in limit[1:]]
+    return len(ends) == 2 * len(expression.limits) and not any(end.is_infinite or is_random(end) for end in ends)
+
+
+def _limits_in_scope(limits: Sequence[Any], fresh: dict[Any, Any]) -> Iterator[Limits]:
+    """Rename the indices of a sum; the ends of an index see the indices outside of it, and not itself."""
+    for place, (index, low, high) in enumerate(limits):
+        outer = {limit[0]: fresh[limit[0]] for limit in limits[place + 1 :]}
+        yield fresh[index], _renamed(low, outer), _renamed(high, outer)
 
 
 def _inside(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
@@ -141,7 +154,8 @@ def _multiply(parts: Sequence[Sequence[Term]]) -> Iterator[Term]:
 def _expectation(argument: sp.Expr, reductions: Reductions) -> Iterator[Term]:
     """Apply to E[argument] what the reductions allow."""
     inner = list(_split(argument, reductions))
-    if not reductions.distribute and (len(inner) > 1 or inner[0].limits):
+    infinite = any(end.is_infinite for term in inner for _, *ends in term.limits for end in ends)
+    if infinite or (not reductions.distribute and (len(inner) > 1 or inner[0].limits)):
         yield Term((E(normal_form(argument, reductions)),))
         return
     for term in inner:
@@ -189,24 +203,37 @@ def _collapsed(term: Term) -> Iterator[Term]:
         for piece in pieces:
             yield from _collapsed(Term((piece,), term.limits))
         return
-    # A power of a delta is that delta.
-    pairs = [(f, f.as_base_exp()[0]) for f in sp.Mul.make_args(expanded)]
-    factors = [base if isinstance(base, sp.KroneckerDelta) else f for f, base in pairs]
+    factors = [_plain_delta(f) for f in sp.Mul.make_args(expanded)]
     ranges = {i: (low, high) for i, low, high in term.limits}
     for delta in (f for f in factors if isinstance(f, sp.KroneckerDelta)):
         for first, second in (delta.args[:2], delta.args[1::-1]):
             # A free index lies in its range; a bound one must have the same range as its partner.
-            if first in ranges and ranges.get(second, ranges[first]) == ranges[first]:
+            if first in ranges and _lies_in(second, ranges[first], ranges):
                 rest = tuple(limit for limit in term.limits if limit[0] != first)
                 others = [f for f in factors if f is not delta]
                 yield from _collapsed(Term(tuple(f.xreplace({first: second}) for f in others), rest))
                 return
     for i, low, high in term.limits:
-        if not any(i in e.free_symbols for e in [*factors, *(end for _, *ends in term.limits for end in ends)]):
+        elsewhere = [*factors, *(end for _, *ends in term.limits for end in ends)]
+        if not any(i in e.free_symbols for e in elsewhere) and (high - low + 1).is_nonnegative:
             rest = tuple(limit for limit in term.limits if limit[0] != i)
             yield from _collapsed(Term((*factors, high - low + 1), rest))
             return
     yield Term(tuple(factors), term.limits)
+
+
+def _plain_delta(factor: sp.Expr) -> sp.Expr:
+    """A positive power of a delta is that delta."""
+    base, exponent = factor.as_base_exp()
+    return base if isinstance(base, sp.KroneckerDelta) and exponent.is_Integer and exponent > 0 else factor
+
+
+def _lies_in(index: sp.Expr, wanted: tuple[sp.Expr, sp.Expr], ranges: dict[sp.Symbol, tuple[sp.Expr, sp.Expr]]) -> bool:
+    """Return whether an index certainly lies in a range: a bound index of that range, a free one, a number within."""
+    if index.is_Symbol:
+        fixed = not any(end.free_symbols & set(ranges) for end in wanted)
+        return ranges[index] == wanted if index in ranges else fixed
+    return bool(index.is_integer and (index - wanted[0]).is_nonnegative and (wanted[1] - index).is_nonnegative)
 
 
 def _canonical(term: Term) -> sp.Expr:
@@ -225,7 +252,8 @@ def _canonical(term: Term) -> sp.Expr:
 
 def _named(summand: sp.Expr, order: Iterable[Limits]) -> sp.Expr:
     order = list(order)
-    names = {i: sp.Symbol(f"i_{k}", integer=True) for k, (i, _, _) in enumerate(order, start=1)}
+    # A name that no author writes, so that no free symbol is taken for an index.
+    names = {i: sp.Symbol(f"index {k}", integer=True) for k, (i, _, _) in enumerate(order, start=1)}
     limits = [(names[i], _renamed(low, names), _renamed(high, names)) for i, low, high in order]
     return sp.Sum(_renamed(summand, names), *limits)
 

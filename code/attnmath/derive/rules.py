@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
+import mpmath
 import sympy as sp
+from sympy.matrices.expressions.matexpr import MatrixElement
 
-from attnmath.derive.expectation import E, Var, random_atoms
+from attnmath.derive.expectation import E, Var, is_random, random_atoms
 from attnmath.derive.normal_form import Reductions, normal_form
 
 Rewrite = Callable[[sp.Expr], sp.Expr]
@@ -32,11 +34,13 @@ class Rule:
     """A rule: its name in words, and what it does to a line.
 
     on_difference : the rule compares integrals, and so rewrites the difference of two lines instead of each.
+    tells : the rule tells what a symbol stands for, and so comes before all that evaluate what holds the symbol.
     """
 
     words: str
     rewrite: Rewrite = field(repr=False)
     on_difference: bool = False
+    tells: bool = False
 
 
 def _reduction(**options: Any) -> Rewrite:
@@ -116,7 +120,10 @@ def _fits(pattern: sp.Expr, target: sp.Expr, indices: dict[Any, Any]) -> bool:
         return pattern == target
     if pattern.base != target.base or len(pattern.indices) != len(target.indices):
         return False
-    return all(indices.setdefault(p, t) == t for p, t in zip(pattern.indices, target.indices, strict=True))
+    return all(
+        indices.setdefault(p, t) == t if p.is_Symbol else p == t
+        for p, t in zip(pattern.indices, target.indices, strict=True)
+    )
 
 
 #: Var[X] = E[X^2] - E[X]^2.
@@ -146,37 +153,45 @@ def same_law(*variables: Any, words: str = "the variables have the same law") ->
 
 
 def independent_exponentials(vector: Any, one: Any, words: str = "independent components of one law") -> Rule:
-    """E[exp(sum of a_m X_m)] is the product of the G(a_m), for independent components of one law.
+    """E[exp(sum of a_m X_m)] is the product of the E[exp(a_m X_1)], for independent components of one law.
 
-    vector : the random vector X.  one : the function G, where G(a) stands for E[exp(a X_m)].
+    vector : the random vector X.  one : a derivation of E[exp(c X_1)], with a symbol c and a random number X_1 that
+    has the law of a component.
 
-    >>> from attnmath.derive.expectation import E, RandomVector
+    >>> from attnmath.derive import Derivation, E, RandomVariable, RandomVector
     >>> X, m, n = RandomVector("X"), sp.Symbol("m", integer=True), sp.Symbol("n", integer=True)
-    >>> a, G = sp.IndexedBase("a"), sp.Function("G")
-    >>> independent_exponentials(X, G).rewrite(E(sp.exp(sp.Sum(a[m] * X[m], (m, 1, n)))))
-    Product(G(a[m]), (m, 1, n))
+    >>> a, c, G = sp.IndexedBase("a"), sp.Symbol("c"), sp.Symbol("G")
+    >>> one = Derivation(E(sp.exp(c * RandomVariable("X_1"))))
+    >>> one.step(sp.exp(c**2), hypothesis(one.result, sp.exp(c**2), "given"))
+    >>> independent_exponentials(X, one).rewrite(E(sp.exp(sp.Sum(a[m] * X[m], (m, 1, n)))))
+    Product(exp(a[m]**2), (m, 1, n))
     """
+    start = one.lines[0].value
+    exponent = start.args[0].exp if isinstance(start, E) and isinstance(start.args[0], sp.exp) else None
+    coefficient = exponent / random_atoms(exponent).pop() if exponent is not None and random_atoms(exponent) else None
+    if not isinstance(coefficient, sp.Symbol) or any(line.relation != "=" for line in one.lines):
+        raise ValueError(f"one: expected a derivation of E[exp(c X)] for a symbol c, got one of {start}")
 
     def rewrite(line: sp.Expr) -> sp.Expr:
         def factorised(argument: sp.Expr) -> sp.Expr:
-            factor, total = argument.args[0].as_independent(sp.Sum) if isinstance(argument, sp.exp) else (0, None)
-            if not isinstance(total, sp.Sum) or len(total.limits) != 1:
+            exponent = argument.exp if isinstance(argument, sp.exp) else sp.Integer(0)
+            sums = [f for f in sp.Mul.make_args(exponent) if isinstance(f, sp.Sum)]
+            if len(sums) != 1 or len(sums[0].limits) != 1:
                 return E(argument)
-            index = total.limits[0][0]
-            share = sp.expand(factor * total.function / vector[index])
-            known = random_atoms(argument) == {vector} and not share.has(sp.Indexed(vector, index))
-            return sp.Product(one(share), *total.limits) if known else E(argument)
+            index = sums[0].limits[0][0]
+            share = sp.expand(exponent / sums[0] * sums[0].function / vector[index])
+            return E(argument) if is_random(share) else sp.Product(one.result.subs(coefficient, share), *sums[0].limits)
 
         return line.replace(E, factorised)
 
     return Rule(words, rewrite)
 
 
-#: The logarithm of a product (of positive factors) is the sum of the logarithms.
+#: The logarithm of a product of positive factors is the sum of the logarithms.
 log_of_product = Rule(
     "the logarithm of a product",
     lambda line: line.replace(
-        lambda e: isinstance(e, sp.log) and isinstance(e.args[0], sp.Product),
+        lambda e: isinstance(e, sp.log) and isinstance(e.args[0], sp.Product) and bool(e.args[0].function.is_positive),
         lambda e: sp.Sum(sp.log(e.args[0].function), *e.args[0].limits),
     ),
 )
@@ -185,22 +200,71 @@ log_of_product = Rule(
 def definition(symbol: Any, value: Any, words: str = "") -> Rule:
     """What a symbol or a function stands for: `symbol` is a Symbol, or f(k) for every k with a value in k.
 
+    Arguments of the function that are symbols stand for any argument; others must be met exactly.
+
     >>> k = sp.Symbol("k")
     >>> M = sp.Function("M")
     >>> definition(M(k), k**2).rewrite(M(3))
     9
     """
-    words = words or "definition"
+    words, value = words or "definition", sp.sympify(value)
     if isinstance(symbol, sp.Symbol | sp.Indexed):
-        return Rule(words, lambda line: line.xreplace({symbol: value}))
-    function, names = symbol.func, symbol.args
-    return Rule(
-        words,
-        lambda line: line.replace(
-            lambda e: isinstance(e, sp.core.function.AppliedUndef) and e.func == function,
-            lambda e: sp.sympify(value).subs(dict(zip(names, e.args, strict=True)), simultaneous=True),
-        ),
+        _respect_assumptions({symbol: value})
+        own = symbol.free_symbols if isinstance(symbol, sp.Indexed) else set()
+
+        def replace(line: sp.Expr) -> sp.Expr:
+            caught = (value.free_symbols - own) & _bound(line)
+            if caught and line.has(symbol):
+                raise ValueError(f"value: expected no symbol that the line sums or integrates over, got {caught}")
+            return line.xreplace({symbol: value})
+
+        return Rule(words, replace, tells=True)
+    names = [a for a in symbol.args if a.is_Symbol]
+    if len(set(names)) != len(names):
+        raise ValueError(f"symbol: expected different arguments, got {symbol}")
+
+    def rewrite(line: sp.Expr) -> sp.Expr:
+        free = value.free_symbols - set(names)
+        if free & _bound(line):
+            raise ValueError(
+                f"value: expected no symbol that the line sums or integrates over, got {free & _bound(line)}"
+            )
+        return line.replace(
+            lambda e: (
+                isinstance(e, sp.core.function.AppliedUndef) and e.func == symbol.func and _meets(symbol.args, e.args)
+            ),
+            lambda e: _with_arguments(value, dict(zip(symbol.args, e.args, strict=True))),
+        )
+
+    return Rule(words, rewrite, tells=True)
+
+
+def _meets(pattern: Sequence[sp.Expr], arguments: Sequence[sp.Expr]) -> bool:
+    return len(pattern) == len(arguments) and all(
+        p.is_Symbol or p == a for p, a in zip(pattern, arguments, strict=True)
     )
+
+
+def _with_arguments(value: sp.Expr, arguments: Mapping[Any, Any]) -> sp.Expr:
+    """Put arguments into the value of a function; symbols that the value sums or integrates over step aside."""
+    taken = set().union(*(sp.sympify(a).free_symbols for a in arguments.values()))
+    aside = {s: sp.Dummy(s.name, **s.assumptions0) for s in _bound(value) & taken}
+    return value.xreplace(aside).subs({k: v for k, v in arguments.items() if k.is_Symbol}, simultaneous=True)
+
+
+def _bound(line: sp.Expr) -> set[sp.Symbol]:
+    """Return the symbols over which a line sums or integrates."""
+    signs = line.atoms(sp.Sum, sp.Product, sp.Integral)
+    return {limit[0] for sign in signs for limit in sign.limits}
+
+
+def _respect_assumptions(values: Mapping[Any, Any], certain: bool = False) -> None:
+    """Refuse a value that breaks what is assumed of its symbol (or, if `certain`, that may break it)."""
+    for symbol, value in values.items():
+        for name in ("integer", "real", "positive", "nonnegative", "negative", "nonzero"):
+            wanted, given = getattr(symbol, f"is_{name}"), getattr(sp.sympify(value), f"is_{name}")
+            if wanted and (given is False or (certain and not given)):
+                raise ValueError(f"{symbol}: expected a value that is {name}, got {value}")
 
 
 def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({},)) -> Rule:
@@ -212,6 +276,10 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
     if any(line.relation != "=" for line in chain.lines):
         raise ValueError("chain: expected a derivation whose steps are equalities")
     start, result = chain.lines[0].value, chain.result
+    for values in at:
+        _respect_assumptions(values, certain=True)
+        if any(is_random(v) for v in values.values()):
+            raise ValueError("at: expected values that are not random")
     pairs = [(start.subs(values), result.subs(values)) for values in at]
     return Rule(words or chain.name or "derived above", lambda line: line.subs(pairs))
 
@@ -239,6 +307,8 @@ def law(
             if random_atoms(argument) != {variable}:
                 return E(argument)
             plain = over or sp.Symbol(variable.name, **variable.assumptions0)
+            if plain in argument.free_symbols - {variable}:
+                raise ValueError(f"over: expected a symbol that the expectation does not hold, got {plain}")
             return sp.Integral((argument * density).xreplace({variable: plain}), (plain, low, high))
 
         return line.replace(E, integral)
@@ -249,13 +319,33 @@ def law(
 # --- derivatives, integrals, limits ------------------------------------------------------------
 
 #: Carry out the derivatives that the line writes; components of one vector give a Kronecker delta.
-differentiate = Rule("differentiate", lambda line: line.replace(_is(sp.Derivative), lambda e: e.doit(deep=False)))
+differentiate = Rule("differentiate", lambda line: line.replace(_is(sp.Derivative), lambda e: _differentiated(e)))
 
 #: Carry out the integrals that the line writes, by sympy.
 integrate = Rule("carry out the integral", lambda line: line.replace(_is(sp.Integral), _integrated))
 
 #: Carry out the limits that the line writes, by sympy.
 take_limit = Rule("take the limit", lambda line: line.replace(_is(sp.Limit), lambda e: e.doit(deep=False)))
+
+
+def _differentiated(derivative: sp.Derivative) -> sp.Expr:
+    """Carry out a derivative; one by a symbol that does not occur is left alone, since it would show nothing.
+
+    A derivative is taken under integral signs, which the reason on the page has to answer for.
+    """
+    shared = _bound(derivative.expr) & set().union(*(v.free_symbols for v in derivative.variables))
+    if shared or not all(_occurs(v, derivative.expr) for v in derivative.variables):
+        return derivative  # an index that is both free and summed over would be taken for one
+    return derivative.doit(deep=False)
+
+
+def _occurs(variable: sp.Basic, expression: sp.Expr) -> bool:
+    """Return whether a variable, or another component of its vector or matrix, occurs in an expression."""
+    if isinstance(variable, sp.Indexed):
+        return any(part.base == variable.base for part in expression.atoms(sp.Indexed))
+    if isinstance(variable, MatrixElement):
+        return any(part.parent == variable.parent for part in expression.atoms(MatrixElement))
+    return bool(expression.has(variable))
 
 
 def _is(kind: type) -> Callable[[Any], bool]:
@@ -266,7 +356,7 @@ def _integrated(integral: sp.Integral) -> sp.Expr:
     return sp.simplify(integral.doit().rewrite(sp.erf))
 
 
-#: Integrals over the same interval are one integral: of the sum, with constants inside.
+#: Integrals over the same interval are one integral: of the sum, with constants inside. Each is taken to converge.
 linear_integral = Rule("linearity of the integral", lambda line: _gathered(line), on_difference=True)
 
 
@@ -276,24 +366,32 @@ def _gathered(line: sp.Expr) -> sp.Expr:
     inside: dict[Any, sp.Expr] = {}
     rest = sp.Integer(0)
     for term in sp.Add.make_args(line):
-        integrals = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.Integral) and len(f.limits) == 1]
+        integrals = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.Integral) and _is_definite(f)]
         if len(integrals) != 1:
             rest += term
             continue
         (integral,) = integrals
         name, *ends = integral.limits[0]
-        plain = sp.Dummy("u", real=True, positive=True if ends and ends[0] == 0 else None)
-        common = _VARIABLES.setdefault(bool(plain.is_positive), plain)
+        common = _VARIABLES[_is_half_line(ends)]
         inside[tuple(ends)] = inside.get(tuple(ends), 0) + (term / integral) * integral.function.subs(name, common)
     for ends, integrand in inside.items():
-        common = _VARIABLES[bool(ends and ends[0] == 0)]
+        common = _VARIABLES[_is_half_line(ends)]
         integrand = sp.powsimp(sp.simplify(sp.expand(integrand)))
         rest += sp.Integral(integrand, (common, *ends)) if integrand != 0 else 0
     return rest
 
 
-# The variable of every gathered integral, so that equal ones look equal: one for the half line, one for the rest.
-_VARIABLES: dict[bool, sp.Symbol] = {}
+def _is_definite(integral: sp.Integral) -> bool:
+    return len(integral.limits) == 1 and len(integral.limits[0]) == 3
+
+
+def _is_half_line(ends: Sequence[sp.Expr]) -> bool:
+    """Return whether the variable of integration is positive throughout."""
+    return len(ends) == 2 and ends[0] == 0 and bool(ends[1].is_extended_positive)
+
+
+# The variable of every gathered integral, so that equal ones look equal: one for positive ranges, one for the rest.
+_VARIABLES = {True: sp.Dummy("u", positive=True), False: sp.Dummy("u", real=True)}
 
 
 def substitution(old: sp.Symbol, new: sp.Symbol, value: Any, words: str = "") -> Rule:
@@ -309,14 +407,23 @@ def substitution(old: sp.Symbol, new: sp.Symbol, value: Any, words: str = "") ->
     inverse = [s for s in sp.solve(sp.Eq(value, old), new) if s.is_real is not False]
     if len(inverse) != 1:
         raise ValueError(f"value: expected an expression that can be solved for {new} in one way, got {value}")
+    if not sp.diff(value, new).is_positive:
+        raise ValueError(f"value: expected an expression that increases with {new}, got {value}")
+
+    def at(expression: sp.Expr, variable: sp.Symbol, end: sp.Expr) -> sp.Expr:
+        return sp.limit(expression, variable, end) if end.is_infinite else expression.subs(variable, end)
 
     def change(integral: sp.Integral) -> sp.Expr:
         if len(integral.limits) != 1 or integral.limits[0][0] != old:
             return integral
-        _, low, high = integral.limits[0]
-        ends = [sp.limit(inverse[0], old, end) if end.is_infinite else inverse[0].subs(old, end) for end in (low, high)]
+        _, *ends = integral.limits[0]
+        if new in integral.function.free_symbols:
+            raise ValueError(f"new: expected a symbol that the integrand does not hold, got {new}")
+        moved = [at(inverse[0], old, end) for end in ends]
+        if [at(value, new, end) for end in moved] != ends:
+            raise ValueError(f"value: expected one that reaches from {ends[0]} to {ends[1]}, got {value}")
         integrand = integral.function.subs(old, value) * sp.diff(value, new)
-        return sp.Integral(sp.powsimp(sp.simplify(integrand)), (new, *ends))
+        return sp.Integral(sp.powsimp(sp.simplify(integrand)), (new, *moved))
 
     return Rule(words or f"substitute {old} = {value}", lambda line: line.replace(_is(sp.Integral), change))
 
@@ -336,6 +443,7 @@ def by_parts(primitive: Any, variable: sp.Symbol, low: Any, high: Any, words: st
     primitive = sp.sympify(primitive)
     derivative = sp.diff(primitive, variable)
     boundary = sp.simplify(_at_end(primitive, variable, high, "-") - _at_end(primitive, variable, low, "+"))
+    _require_no_jump(derivative, boundary, variable, sp.sympify(low), sp.sympify(high))
 
     def rewrite(line: sp.Expr) -> sp.Expr:
         gathered = _gathered(line)
@@ -350,6 +458,26 @@ def by_parts(primitive: Any, variable: sp.Symbol, low: Any, high: Any, words: st
         return gathered.replace(_is(sp.Integral), trade)
 
     return Rule(words, rewrite, on_difference=True)
+
+
+def _require_no_jump(derivative: sp.Expr, boundary: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> None:
+    """Refuse a primitive with a pole or a jump between the ends: its derivative's integral is not its difference there.
+
+    Other symbols take values that their assumptions allow; a small positive integer where they are integers.
+    """
+    others = sorted((derivative.free_symbols | boundary.free_symbols) - {variable}, key=str)
+    point = {s: sp.Integer(2) if s.is_integer else sp.Rational(3, 4) for s in others}
+    ends = [float(end.subs(point)) for end in (low, high)]
+    function = sp.lambdify(variable, derivative.subs(point), "mpmath")
+    pieces = mpmath.linspace(max(ends[0], -40.0), min(ends[1], 40.0), 24)
+    try:
+        area = mpmath.quad(function, [ends[0], *pieces[1:-1], ends[1]])
+        expected = mpmath.mpmathify(sp.N(boundary.subs(point), 20))
+        agrees = bool(abs(area - expected) <= 1e-6 * (1 + abs(expected)))
+    except (ZeroDivisionError, TypeError, ValueError):  # a pole at a node, or a boundary term that is no number
+        agrees = False
+    if not agrees:
+        raise ValueError(f"primitive: expected one without a pole or a jump from {low} to {high}")
 
 
 def _constant(quotient: sp.Expr, variable: sp.Symbol) -> sp.Expr | None:

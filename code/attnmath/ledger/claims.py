@@ -194,6 +194,8 @@ class Card:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         blocks = [e.block for e in self.evidence if e.block and not e.block.displayed]
         shown = "".join(block.html() for block in blocks)
+        for block in blocks:
+            block.displayed = True
         return {"text/plain": str(self), "text/html": shown + self.html(), MIME: self.record()}
 
     def html(self) -> str:
