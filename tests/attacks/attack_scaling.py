@@ -250,9 +250,8 @@ def scaling_leaves_the_dependence_on_sigma(x, y):
     return same_rows(x, y)
 
 
-no_attack(
-    "5.1.9/gradient", because="instance: It names one width, one number of keys and one law, and the bound is attacked."
-)
+no_attack("scaling/gain", because="measured: It reports two drawn differences at two named widths, with their errors.")
+no_attack("scaling/growth", because="measured: It compares drawn variances of four named laws with their prediction.")
 no_attack("scaling/cosine", because="exact: The derivation holds for every dimension and every isotropic law at once.")
 no_attack("scaling/kurtosis", because="measured: It compares drawn scores of three named laws with their prediction.")
 no_attack("scaling/normal-limit", because="instance: It compares two computed distances at one width with two rates.")

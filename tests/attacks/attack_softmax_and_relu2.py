@@ -59,6 +59,19 @@ def it_passes_through_the_value_at_zero(t):
     return passes_through(t)
 
 
+def at_most_the_root_of_the_share(t: Array, power: float = 0.5):
+    return at_most(sparsity(t), special.ndtr(t) ** power, _QUADRATURE * special.ndtr(t) ** power)
+
+
+@attack(
+    "article/relu2-zeros",
+    on=one_ratio,
+    wrong={"the share without its root": lambda t: at_most_the_root_of_the_share(t, power=1.0)},
+)
+def zeros_make_the_row_sparse(t):
+    return at_most_the_root_of_the_share(t)
+
+
 def recursion(t: Array, factor: int = 0):
     parts = []
     for k in range(1, 7):

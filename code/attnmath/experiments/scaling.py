@@ -21,7 +21,7 @@ from attnmath.estimate import Estimate
 ROW_STATISTICS: dict[str, Callable[[Any], Any]] = {
     "entropy": entropy,
     "jacobian_norm": jacobian_norm,
-    "largest_weight": lambda weights: weights.max(axis=-1),
+    "saturated": lambda weights: (weights.max(axis=-1) > 0.9).astype(float),
 }
 
 
@@ -60,7 +60,9 @@ def score_kurtosis(widths: Sequence[int], *, law: str = "gaussian", draws: int =
 def row_statistics(
     widths: Sequence[int], *, keys: int = 64, rows: int = 200, sigma: float = 1.0, seed: int = 514
 ) -> dict[str, tuple[Estimate, Estimate]]:
-    """Estimate the mean entropy, Jacobian norm and largest weight of softmax rows over Gaussian keys, at each width.
+    """Estimate the mean entropy and Jacobian norm of softmax rows over Gaussian keys, and the share of saturated rows.
+
+    A row is saturated when one weight exceeds 0.9. Every estimate has an entry for each width.
 
     keys : length of a row.  rows : independent rows, each with a query and keys of its own.  sigma : standard
     deviation of every component.
@@ -77,14 +79,18 @@ def row_statistics(
     return {name: (estimate.stack(raw), estimate.stack(scaled)) for name, (raw, scaled) in found.items()}
 
 
-def gain_without_scaling(d_k: int, *, keys: int = 64, rows: int = 200, seed: int = 514) -> Estimate:
+def gain_without_scaling(
+    d_k: int, *, keys: int = 64, rows: int = 200, seed: int = 514, exchanged: bool = False
+) -> Estimate:
     """Estimate how much larger the mean Jacobian norm of a row is without the division by sqrt(d_k) than with it.
 
     The two norms of a row come from the same query and keys, so the mean is over paired differences.
+    exchanged : exchange the two versions of each row at random, so that there is no effect.
     """
     (rng,) = _streams([d_k], seed)
     scores = dot_product.score_rows(d_k, keys, rows, rng)
-    return estimate.mean(jacobian_norm(softmax(scores)) - jacobian_norm(softmax(scores / np.sqrt(d_k))))
+    gains = jacobian_norm(softmax(scores)) - jacobian_norm(softmax(scores / np.sqrt(d_k)))
+    return estimate.mean(gains * (2 * rng.integers(0, 2, size=rows) - 1) if exchanged else gains)
 
 
 def variance_ratios(nu: float, *, d_k: int = 16, draws: int = 4000, repeats: int = 40, seed: int = 5) -> Any:

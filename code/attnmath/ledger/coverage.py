@@ -43,8 +43,6 @@ REASONS = {
 }
 _NEEDED = {"at", "gist"}
 _FIELDS = _NEEDED | {"equations", "none", "of"}
-# Keys of the rows before a claim's place became the one record of what decides a sentence: read over.
-_FORMER = {"claims", "undecided", "open"}
 
 
 @dataclass(frozen=True)
@@ -134,10 +132,9 @@ def _source(path: Path) -> Source:
 
 
 def _sentence(row: Any, path: Path) -> Sentence:
-    if not isinstance(row, dict) or not _NEEDED <= set(row) <= _FIELDS | _FORMER:
+    if not isinstance(row, dict) or not _NEEDED <= set(row) <= _FIELDS:
         raise LedgerError(f"{path.name}: expected a row of {', '.join(sorted(_FIELDS))}, got {row!r}")
-    fields = {key: value for key, value in row.items() if key in _FIELDS}
-    return Sentence(**fields | {"equations": tuple(row.get("equations", ()))})
+    return Sentence(**row | {"equations": tuple(row.get("equations", ()))})
 
 
 def _misplaced(source: Source) -> Iterator[str]:
