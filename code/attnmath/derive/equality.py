@@ -119,7 +119,7 @@ def is_exceeded(lower: Any, upper: Any, rules: Sequence[Rule] = ()) -> bool:
     return any(gap > _ROUNDING for gap in _gaps(lower, upper))
 
 
-_TRIALS = 60
+_TRIALS = 400
 _ROUNDING = sp.Float(10) ** -9
 # What has no value at a point: the infinity is that of an unending sum.
 _UNKNOWN = (Var, sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.oo)
