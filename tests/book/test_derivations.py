@@ -41,7 +41,8 @@ def test_every_changed_line_is_rejected(notebook: Path) -> None:
                     accepted.append(f"{chain.name}, line {number + 1}, {kind}: {changed}")
             assert rejected, f"{chain.name}, line {number + 1}: no change was rejected"
             tried += rejected.total()
-    assert tried and accepted == []
+    assert accepted == []
+    assert tried or notebook.stem == "associative_recall", "only the chapter of measurements derives nothing"
 
 
 def test_a_change_is_seen_for_what_it_is() -> None:

@@ -53,7 +53,7 @@ def attention_heatmap(
     for name, labels, size in (("query_labels", query_labels, P.shape[0]), ("key_labels", key_labels, P.shape[1])):
         if labels is not None and len(labels) != size:
             raise ValueError(f"{name}: expected {size} labels, got {len(labels)}")
-    image = ax.imshow(P, vmin=0, vmax=1)
+    image = ax.imshow(P, cmap="Blues", vmin=0, vmax=1)  # white is 0, on paper and, inverted, in the dark
     if colorbar:
         ax.figure.colorbar(image, ax=ax, shrink=0.8)
     ax.set(xlabel="$k_j$", ylabel="$q_i$", title=title)
