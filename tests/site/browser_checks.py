@@ -152,7 +152,7 @@ def share_of_reading(page: Page) -> float:
 def crowded_derivations(page: Page) -> list[str]:
     """Return the derivations that have not enough room for reasons at the right, and have them there."""
     with suppress(TimeoutError):  # the page arranges them once it knows its width
-        page.wait_for_function(f"() => !({_CROWDED})().length", timeout=1000)
+        page.wait_for_function(f"() => !({_CROWDED})().length", timeout=30_000)
     return [f"crowded: {name}" for name in page.evaluate(_CROWDED)]
 
 
