@@ -88,5 +88,5 @@ site: notebooks
 	  $(JUPYTER_BOOK) build . -W -n --keep-going -q
 
 tests: book
-	@$(RUN) -m pytest -n $(JOBS) --dist loadscope --junitxml=_build/tests.xml -o junit_family=xunit2 \
+	@$(RUN) -m pytest -n $(JOBS) --dist worksteal --junitxml=_build/tests.xml -o junit_family=xunit2 \
 	  code/attnmath tools tests

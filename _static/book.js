@@ -13,14 +13,14 @@ function unfold() {
 }
 
 // A derivation has its reasons at the right of its lines, or under them where there is not room for both.
+// All are measured before any is changed: a browser lays out a long page anew after each change.
 function arrange() {
   const narrow = matchMedia("(max-width: 720px)").matches;
   const tooWide = (e) => e.scrollWidth > e.clientWidth + 1;
-  for (const block of document.querySelectorAll(".derivation")) {
-    block.classList.remove("stacked");
-    const crowded = [block, ...block.querySelectorAll(".line > span")].some(tooWide);
-    block.classList.toggle("stacked", narrow || crowded);
-  }
+  const blocks = [...document.querySelectorAll(".derivation")];
+  for (const block of blocks) block.classList.remove("stacked");
+  const crowded = blocks.map((block) => [block, ...block.querySelectorAll(".line > span")].some(tooWide));
+  blocks.forEach((block, i) => block.classList.toggle("stacked", narrow || crowded[i]));
 }
 
 addEventListener("hashchange", unfold);

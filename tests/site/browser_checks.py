@@ -149,10 +149,13 @@ def share_of_reading(page: Page) -> float:
     return 1 - machinery / article
 
 
-def crowded_derivations(page: Page) -> list[str]:
-    """Return the derivations that have not enough room for reasons at the right, and have them there."""
-    with suppress(TimeoutError):  # the page arranges them once it knows its width
-        page.wait_for_function(f"() => !({_CROWDED})().length", timeout=30_000)
+def crowded_derivations(page: Page, patience: float = 30) -> list[str]:
+    """Return the derivations that have not enough room for reasons at the right, and have them there.
+
+    The page arranges them once it knows its width; `patience` is how many seconds it may take over it.
+    """
+    with suppress(TimeoutError):
+        page.wait_for_function(f"() => !({_CROWDED})().length", timeout=1000 * patience)
     return [f"crowded: {name}" for name in page.evaluate(_CROWDED)]
 
 
