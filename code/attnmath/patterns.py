@@ -62,7 +62,7 @@ def strided_mask(n: int, stride: int) -> Mask:
 def masked_weights(A: Array, mask: Array) -> Array:
     """The printed sparse attention, A * M: weights outside of the mask set to 0, shape of A.
 
-    Rows no longer sum to 1; see `renormalised`.
+    Rows need not sum to 1 any more; see `renormalised`.
 
     >>> masked_weights(np.full((2, 2), 0.5), window_mask(2, 0))
     array([[0.5, 0. ],

@@ -346,3 +346,18 @@ def test_lines_cannot_be_slipped_in() -> None:
 
 def test_a_normal_form_does_not_depend_on_names() -> None:
     assert normal_form(over(u[m] * w[l], m, l)) == normal_form(over(u[i] * w[j], j, i))
+
+
+def test_the_limit_of_a_function_that_nothing_defines_is_left_alone() -> None:
+    f = sp.Function("f")
+    unknown = sp.Limit(f(x) / x, x, sp.oo)
+    assert rules.take_limit.rewrite(unknown) == unknown
+    defined = rules.definition(f(x), 2 * x, "$f(x)=2x$")
+    assert equal(unknown, 2, (defined, rules.take_limit)) and not equal(unknown, 1, (defined, rules.take_limit))
+
+
+def test_a_sum_over_too_many_indices_names_the_argument() -> None:
+    indices = sp.symbols("a:f", integer=True)
+    line = sp.Sum(sp.IndexedBase("u")[indices], *((i, 1, sp.Symbol("n", integer=True)) for i in indices))
+    with pytest.raises(ValueError, match="expression: expected sums over at most 5 indices, got one over 6"):
+        normal_form(line)

@@ -350,6 +350,15 @@ def test_a_claim_that_is_not_decided_has_no_check(tmp_path: Path) -> None:
     assert any("has an executed check" in p for p in problems)
 
 
+def test_two_cards_of_one_anchor_are_found_out(tmp_path: Path) -> None:
+    line = '"{}": {{title: t, place: beyond 5.1.4, reading: r, verdict: not decided, reason: taste}}\n'
+    assert audit(book(tmp_path, line.format("a/b-c") + line.format("a/b"))) == []
+    other = tmp_path / "other"
+    other.mkdir()
+    [problem] = audit(book(other, line.format("a/b-c") + line.format("a-b/c")))
+    assert problem == "a-b/c: its card would have the id of a/b-c: claim-a-b-c"
+
+
 def test_a_claim_in_two_chapters_and_a_check_without_a_claims_file_are_found_out(tmp_path: Path) -> None:
     root = book(tmp_path, CLAIMS, CHECK)
     for suffix in ("claims.yml", "ipynb"):

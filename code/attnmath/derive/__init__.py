@@ -1,6 +1,6 @@
 """Symbols: derivations whose lines are verified one by one, the rules they use, and results by module."""
 
-from attnmath.derive import cost, moments, rules
+from attnmath.derive import rules
 from attnmath.derive.derivation import Derivation, DerivationError, collected, identity
 from attnmath.derive.expectation import E, RandomVariable, RandomVector, Var
 
@@ -12,8 +12,6 @@ __all__ = [
     "RandomVector",
     "Var",
     "collected",
-    "cost",
     "identity",
-    "moments",
     "rules",
 ]

@@ -60,8 +60,7 @@ class Reductions:
 def normal_form(expression: Any, reductions: Reductions = Reductions()) -> sp.Expr:
     """Return the normal form of an expression.
 
-    >>> from attnmath.derive.indices import index
-    >>> x, i, j = sp.IndexedBase("x"), index("i"), index("j")
+    >>> x, (i, j) = sp.IndexedBase("x"), sp.symbols("i j", integer=True)
     >>> n = sp.Symbol("n", integer=True, positive=True)
     >>> square = sp.Sum(x[i], (i, 1, n)) ** 2
     >>> normal_form(square - sp.Sum(x[i] * x[j], (i, 1, n), (j, 1, n)))
@@ -246,7 +245,7 @@ def _canonical(term: Term) -> sp.Expr:
     bound = {i for i, _, _ in term.limits}
     constant, dependent = expanded.as_independent(*bound, as_Add=False)
     if len(bound) > _MOST_INDICES:
-        raise NotImplementedError(f"a sum over {len(bound)} indices: expected at most {_MOST_INDICES}")
+        raise ValueError(f"expression: expected sums over at most {_MOST_INDICES} indices, got one over {len(bound)}")
     return sp.Mul(constant, min((_named(dependent, order) for order in permutations(term.limits)), key=_sort_key))
 
 

@@ -19,6 +19,11 @@ _LETTERS = "xqkv"
 class _Printer(LatexPrinter):
     """Sums with one sign for each index, expectations as E[...], queries before keys."""
 
+    def _as_ordered_terms(self, expression: sp.Expr, order: Any = None) -> list[sp.Expr]:
+        """Begin a sum with a term without a minus sign, where it has one: E[X^2] - E[X]^2."""
+        terms = list(super()._as_ordered_terms(expression, order))
+        return sorted(terms, key=_is_negative) if _is_negative(terms[0]) else terms
+
     def _print_Mul(self, expression: sp.Mul) -> str:
         if expression.has(sp.Indexed) and all(_is_plain(f) for f in expression.args):
             return " ".join(
@@ -49,6 +54,10 @@ class _Printer(LatexPrinter):
         return body if exp is None else rf"{body}^{{{exp}}}"
 
 
+def _is_negative(term: sp.Expr) -> bool:
+    return bool(term.as_coeff_Mul()[0].is_negative)
+
+
 def _is_plain(factor: sp.Expr) -> bool:
     """Return whether a factor is printed by itself: no number but a positive integer, no quotient."""
     exponent = factor.as_base_exp()[1]
@@ -75,6 +84,8 @@ def latex(expression: Any) -> str:
     >>> i = sp.Symbol("i", integer=True)
     >>> latex(sp.Sum(sp.Symbol("x") ** i, (i, 1, sp.Symbol("n"))))
     '\\sum_{i=1}^{n} x^{i}'
+    >>> latex(1 - sp.Symbol("x") ** 2)
+    '1 - x^{2}'
     """
     return str(_PRINTER.doprint(expression))
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import mpmath
 import sympy as sp
+from sympy.core.function import AppliedUndef
 from sympy.matrices.expressions.matexpr import MatrixElement
 
 from attnmath.derive.expectation import E, Var, is_random, random_atoms
@@ -230,9 +231,7 @@ def definition(symbol: Any, value: Any, words: str = "") -> Rule:
                 f"value: expected no symbol that the line sums or integrates over, got {free & _bound(line)}"
             )
         return line.replace(
-            lambda e: (
-                isinstance(e, sp.core.function.AppliedUndef) and e.func == symbol.func and _meets(symbol.args, e.args)
-            ),
+            lambda e: isinstance(e, AppliedUndef) and e.func == symbol.func and _meets(symbol.args, e.args),
             lambda e: _with_arguments(value, dict(zip(symbol.args, e.args, strict=True))),
         )
 
@@ -324,8 +323,8 @@ differentiate = Rule("differentiate", lambda line: line.replace(_is(sp.Derivativ
 #: Carry out the integrals that the line writes, by sympy.
 integrate = Rule("carry out the integral", lambda line: line.replace(_is(sp.Integral), _integrated))
 
-#: Carry out the limits that the line writes, by sympy.
-take_limit = Rule("take the limit", lambda line: line.replace(_is(sp.Limit), lambda e: e.doit(deep=False)))
+#: Carry out the limits that the line writes, by sympy; of a function that no rule defines nothing is known.
+take_limit = Rule("take the limit", lambda line: line.replace(_is(sp.Limit), lambda e: _limit(e)))
 
 
 def _differentiated(derivative: sp.Derivative) -> sp.Expr:
@@ -337,6 +336,10 @@ def _differentiated(derivative: sp.Derivative) -> sp.Expr:
     if shared or not all(_occurs(v, derivative.expr) for v in derivative.variables):
         return derivative  # an index that is both free and summed over would be taken for one
     return derivative.doit(deep=False)
+
+
+def _limit(limit: sp.Limit) -> sp.Expr:
+    return limit if limit.has(AppliedUndef) else limit.doit(deep=False)
 
 
 def _occurs(variable: sp.Basic, expression: sp.Expr) -> bool:

@@ -10,17 +10,6 @@ from attnmath.checks import positive_integer
 from attnmath.derive.rules import Rule
 
 
-def exponential_moment(c: Any) -> sp.Expr:
-    """E[exp(c z)] for a standard normal z.
-
-    >>> exponential_moment(sp.Symbol("c", real=True))
-    exp(c**2/2)
-    """
-    z = sp.Symbol("z", real=True)
-    density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
-    return sp.simplify(sp.integrate(sp.expand(sp.exp(c * z) * density), (z, -sp.oo, sp.oo)))
-
-
 def relu_moment(k: int, t: sp.Symbol) -> sp.Expr:
     """E[max(t + z, 0)^k] for a standard normal z and k >= 1, by integration over u = t + z > 0.
 
@@ -34,16 +23,6 @@ def relu_moment(k: int, t: sp.Symbol) -> sp.Expr:
     u = sp.Symbol("u", positive=True)
     density = sp.exp(-((u - t) ** 2) / 2) / sp.sqrt(2 * sp.pi)
     return sp.expand(sp.simplify(sp.integrate(u**k * density, (u, 0, sp.oo)).rewrite(sp.erf)))
-
-
-def absolute_mean(t: sp.Symbol) -> sp.Expr:
-    """E|t + z| = 2 E[max(t + z, 0)] - t for a standard normal z.
-
-    >>> t = sp.Symbol("t", real=True)
-    >>> absolute_mean(t).subs(t, 0)
-    sqrt(2)/sqrt(pi)
-    """
-    return sp.expand(2 * relu_moment(1, t) - t)
 
 
 def printed_relu_squared(beta: Any, gamma: Any) -> sp.Expr:

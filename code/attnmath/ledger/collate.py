@@ -41,13 +41,17 @@ def audit(root: str | Path) -> list[str]:
     """Return what is wrong with the ledger; an empty list is a clean bill.
 
     A claim without an executed check, a check that names no claim, a verdict that differs
-    from the one on file, and an id or a check that stands twice are each a problem.
+    from the one on file, an id or a check that stands twice, and two cards of one anchor are each a problem.
     """
     problems: list[str] = []
     owners: dict[str, Path] = {}
+    anchors: dict[str, str] = {}
     for path, claims in _claims_files(Path(root)):
         problems += [f"{key}: stands in {owners[key].name} and in {path.name}" for key in claims if key in owners]
         owners |= dict.fromkeys(claims, path)
+        for key, claim in claims.items():
+            if anchors.setdefault(claim.anchor, key) != key:
+                problems.append(f"{key}: its card would have the id of {anchors[claim.anchor]}: {claim.anchor}")
         problems += list(_audit_chapter(path, claims))
     known = {_notebook(path) for path in owners.values()}
     for notebook in sorted(Path(root, "chapters").rglob("*.ipynb")):
