@@ -82,8 +82,11 @@ def draws(law: ComponentLaw, d_k: int, size: int, rng: np.random.Generator, *, s
     sigma = positive(sigma, "sigma")
     rows = max(1, _BLOCK // d_k)
     blocks = [min(rows, size - start) for start in range(0, size, rows)]
-    products = [np.einsum("nd,nd->n", law.sample(rng, (b, d_k)), law.sample(rng, (b, d_k))) for b in blocks]
-    return sigma**2 * np.concatenate(products)
+
+    def vectors(count: int) -> Floats:
+        return sigma * law.sample(rng, (count, d_k))
+
+    return np.concatenate([np.einsum("nd,nd->n", vectors(b), vectors(b)) for b in blocks])
 
 
 def predicted_excess_kurtosis(law: ComponentLaw, d_k: int) -> float:

@@ -91,9 +91,9 @@ def relu_squared(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Flo
     """S for f = relu^2, article equation (6); it depends on t = beta / gamma alone.
 
     With M_k(t) = E[max(t + z, 0)^k] for standard normal z, S = M_2 / sqrt(M_4). For t >= 0
-    the moments are sums of positive terms. For t = -x < 0 they are
-    exp(-x^2/2) / sqrt(2 pi) times integrals of u^k exp(-u^2/2 - x u), again positive: a
-    quadrature with fixed nodes has nothing to cancel, and the exponential stands apart.
+    the moments are those of the whole line less a tail of at most half their size. For t = -x < 0
+    they are exp(-x^2/2) / sqrt(2 pi) times integrals of u^k exp(-u^2/2 - x u), which are positive: a
+    quadrature with fixed nodes has nothing to cancel, and the exponential is kept apart.
 
     >>> relu_squared([-40.0, 0.0, 40.0], 1.0).round(6)
     array([0.      , 0.408248, 0.998754])

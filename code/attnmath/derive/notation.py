@@ -26,9 +26,10 @@ class _Printer(LatexPrinter):
 
     def _print_Mul(self, expression: sp.Mul) -> str:
         if expression.has(sp.Indexed) and all(_is_plain(f) for f in expression.args):
-            return " ".join(
-                self.parenthesize(f, PRECEDENCE["Mul"]) for f in sorted(expression.args, key=_reading_order)
-            )
+            *factors, last = sorted(expression.args, key=_reading_order)
+            brackets = [self.parenthesize(f, PRECEDENCE["Mul"]) for f in factors]
+            ends = self._print(last) if isinstance(last, sp.Sum) else self.parenthesize(last, PRECEDENCE["Mul"])
+            return " ".join([*brackets, ends])
         return str(super()._print_Mul(expression))
 
     def _print_E(self, expression: E, exp: Any = None) -> str:
@@ -84,6 +85,8 @@ def latex(expression: Any) -> str:
     >>> i = sp.Symbol("i", integer=True)
     >>> latex(sp.Sum(sp.Symbol("x") ** i, (i, 1, sp.Symbol("n"))))
     '\\sum_{i=1}^{n} x^{i}'
+    >>> latex(3 - 2 * sp.Sum(sp.IndexedBase("x")[i], (i, 1, 2)))
+    '3 - 2 \\sum_{i=1}^{2} {x}_{i}'
     >>> latex(1 - sp.Symbol("x") ** 2)
     '1 - x^{2}'
     """

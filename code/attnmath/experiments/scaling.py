@@ -25,10 +25,13 @@ ROW_STATISTICS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def score_variance(widths: Sequence[int], *, law: str = "gaussian", draws: int = 4000, seed: int = 514) -> Estimate:
-    """Estimate Var(q.k) at each width, for independent components of variance 1 (equation 5.1.5 predicts the width).
+def score_variance(
+    widths: Sequence[int], *, law: str = "gaussian", sigma: float = 1.0, draws: int = 4000, seed: int = 514
+) -> Estimate:
+    """Estimate Var(q.k) at each width, for independent components; equation (5.1.5) predicts d_k sigma^4.
 
-    law : a name of `attnmath.dot_product.COMPONENT_LAWS`.  draws : independent pairs (q, k) for each width.
+    law : a name of `attnmath.dot_product.COMPONENT_LAWS`.  sigma : their standard deviation.
+    draws : independent pairs (q, k) for each width.
 
     >>> abs(score_variance([16], draws=2000, seed=0).value[0] / 16 - 1) < 0.2
     np.True_
@@ -37,7 +40,7 @@ def score_variance(widths: Sequence[int], *, law: str = "gaussian", draws: int =
     streams = _streams(widths, seed)
     return estimate.stack(
         [
-            estimate.variance(dot_product.draws(components, d_k, draws, rng))
+            estimate.variance(dot_product.draws(components, d_k, draws, rng, sigma=sigma))
             for d_k, rng in zip(widths, streams, strict=True)
         ]
     )

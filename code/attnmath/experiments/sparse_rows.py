@@ -60,8 +60,8 @@ def log_excess(gamma: float, *, n: int, rows: int = 100, seed: int = 0) -> Estim
 
 def empty_share(t: float, *, n: int, rows: int = 4000, seed: int = 7) -> Estimate:
     """Estimate the share of rows of squared ReLU that are zero throughout, at t = beta / gamma."""
-    z = _normal(rows, n, seed)
-    return estimate.mean((z <= -float(t)).all(axis=-1).astype(float))
+    weights = ACTIVATIONS["relu^2"](float(t) + _normal(rows, n, seed))
+    return estimate.mean((weights == 0).all(axis=-1).astype(float))
 
 
 def _normal(rows: int, n: int, seed: int) -> Any:

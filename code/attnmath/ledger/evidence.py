@@ -230,7 +230,8 @@ def observation(
     side = "more" if relation == ">" else "less"
     text = (
         f"{of} is {observed} over {units}; the sentence asks for {side} than {reference:g}, which the measurement "
-        f"{_OUTCOME_WORDS[outcome]}. Where the effect is absent ({name}) the value is {absent}."
+        f"{_OUTCOME_WORDS[outcome]}. In the comparison ({name}) the value is {absent}, which would not "
+        "support the sentence."
     )
     details = {"observed": str(observed), "null": f"{name}: {absent}", "units": units}
     return Evidence("observation", _sentence(text), details, outcome)
