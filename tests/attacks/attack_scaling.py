@@ -254,4 +254,4 @@ no_attack("scaling/gain", because="measured: It reports two drawn differences at
 no_attack("scaling/growth", because="measured: It compares drawn variances of four named laws with their prediction.")
 no_attack("scaling/cosine", because="exact: The derivation holds for every dimension and every isotropic law at once.")
 no_attack("scaling/kurtosis", because="measured: It compares drawn scores of three named laws with their prediction.")
-no_attack("scaling/normal-limit", because="instance: It compares two computed distances at one width with two rates.")
+no_attack("scaling/normal-limit", because="instance: It compares computed distances at three widths with two rates.")
