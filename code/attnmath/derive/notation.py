@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 
@@ -31,6 +32,15 @@ class _Printer(LatexPrinter):
             ends = self._print(last) if isinstance(last, sp.Sum) else self.parenthesize(last, PRECEDENCE["Mul"])
             return " ".join([*brackets, ends])
         return str(super()._print_Mul(expression))
+
+    def _print_Function(self, expression: sp.Function, exp: Any = None) -> str:
+        """Write the index of a family of unknown functions as one: M(k, t) as M_k(t)."""
+        name, arguments = str(expression.func), expression.args
+        family = isinstance(expression, AppliedUndef) and len(name) == 1 and len(arguments) == 2
+        if not family or not arguments[0].is_integer:
+            return str(super()._print_Function(expression, exp))
+        body = rf"{name}_{{{self._print(arguments[0])}}}"
+        return (body if exp is None else rf"{body}^{{{exp}}}") + rf"({self._print(arguments[1])})"
 
     def _print_E(self, expression: E, exp: Any = None) -> str:
         body = rf"\mathbb{{E}}\left[{self._print(expression.args[0])}\right]"
@@ -87,6 +97,8 @@ def latex(expression: Any) -> str:
     '\\sum_{i=1}^{n} x^{i}'
     >>> latex(3 - 2 * sp.Sum(sp.IndexedBase("x")[i], (i, 1, 2)))
     '3 - 2 \\sum_{i=1}^{2} {x}_{i}'
+    >>> latex(sp.Function("M")(2, sp.Symbol("t")) ** 2)
+    'M_{2}^{2}(t)'
     >>> latex(1 - sp.Symbol("x") ** 2)
     '1 - x^{2}'
     """
