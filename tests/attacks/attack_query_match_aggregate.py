@@ -345,7 +345,7 @@ def permuted_tokens_have_permuted_outputs(X, W_Q, W_K, W_V, order):
 
 
 no_attack(
-    "5.1.2/dimensions",
+    "query_match_aggregate/head-width",
     because="instance: The width of a head is read from the configuration of one trained encoder, 384 over 12.",
 )
 no_attack(

@@ -361,3 +361,11 @@ def test_a_sum_over_too_many_indices_names_the_argument() -> None:
     line = sp.Sum(sp.IndexedBase("u")[indices], *((i, 1, sp.Symbol("n", integer=True)) for i in indices))
     with pytest.raises(ValueError, match="expression: expected sums over at most 5 indices, got one over 6"):
         normal_form(line)
+
+
+def test_a_definition_keeps_the_sign_of_its_symbol() -> None:
+    parts, rest = sp.IndexedBase("p", positive=True), sp.IndexedBase("r", nonnegative=True)
+    others = sp.Sum(parts[l], (l, 1, n)) - parts[j]
+    assert rules.definition(rest[j], others).rewrite(rest[j]) == others
+    with pytest.raises(ValueError, match="expected a value of its sign"):
+        rules.definition(rest[j], -others)

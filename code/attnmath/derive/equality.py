@@ -7,8 +7,7 @@ lies what cannot be decided, which is neither.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +17,7 @@ from sympy.core.function import AppliedUndef
 from attnmath.derive import zero
 from attnmath.derive.expectation import E, Var
 from attnmath.derive.normal_form import normal_form
+from attnmath.derive.points import gaps
 from attnmath.derive.rules import Rule
 
 _UNEVALUATED = (E, Var, sp.Sum, sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.Indexed)
@@ -95,7 +95,7 @@ def _unequal(one: Any, other: Any, rules: Sequence[Rule]) -> bool:
     if one.has(E, *_UNKNOWN) or other.has(E, *_UNKNOWN):
         return True
     evaluated = False
-    for gap in _gaps(one, other):
+    for gap in gaps(one, other):
         evaluated = True
         if abs(gap) > _ROUNDING:
             return True
@@ -116,44 +116,12 @@ def is_exceeded(lower: Any, upper: Any, rules: Sequence[Rule] = ()) -> bool:
     lower, upper = lower.replace(E, lambda x: x), upper.replace(E, lambda x: x)
     if lower.has(*_UNKNOWN) or upper.has(*_UNKNOWN):
         return False
-    return any(gap > _ROUNDING for gap in _gaps(lower, upper))
+    return any(gap > _ROUNDING for gap in gaps(lower, upper))
 
 
-_TRIALS = 400
 _ROUNDING = sp.Float(10) ** -9
 # What has no value at a point: the infinity is that of an unending sum.
 _UNKNOWN = (Var, sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.oo)
-
-
-def _gaps(one: sp.Expr, other: sp.Expr) -> Iterator[sp.Expr]:
-    """Yield the difference of two expressions at drawn points, wherever it is a real number."""
-    expression, draw = one - other, random.Random(1)
-    bound = {limit[0] for part in expression.atoms(sp.Sum) for limit in part.limits}
-    names = sorted((s for s in expression.free_symbols - bound if s.is_integer and s.is_positive), key=str)
-    cuts = []
-    for first, apart in ((2, 1), (3, 2)):  # different lengths stay different
-        sizes = {name: sp.Integer(first + apart * place) for place, name in enumerate(names)}
-        cuts.append(expression.subs(sizes).doit())
-    for trial in range(_TRIALS):
-        cut = cuts[trial % len(cuts)]
-        value = sp.N(cut.xreplace(_point(cut, draw)), 30)
-        if value.is_real and value.is_finite:
-            yield value
-
-
-def _point(expression: sp.Expr, draw: random.Random) -> dict[sp.Basic, sp.Expr]:
-    """Draw a number for each component and each symbol, within its assumptions."""
-    components = expression.atoms(sp.Indexed)
-    bases = {part.base.label for part in components}
-    point: dict[sp.Basic, sp.Expr] = {}
-    for part in sorted(components | (expression.atoms(sp.Symbol) - bases), key=str):
-        number = sp.Rational(draw.randint(1, 30), draw.choice((10, 20)))  # moderate, so that no term is lost
-        if part.is_integer:  # an index: small, so that two of them meet
-            number = sp.Integer(draw.randint(1, 2))
-        if not part.is_positive:  # the ends of what is allowed
-            number *= draw.choice((1, 1, 0) if part.is_nonnegative else (1, -1))
-        point[part] = number
-    return point
 
 
 def _with_symbols(expression: sp.Expr) -> sp.Expr:

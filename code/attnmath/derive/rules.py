@@ -26,6 +26,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 from attnmath.derive.expectation import E, Var, is_random, random_atoms
 from attnmath.derive.normal_form import Reductions, normal_form
+from attnmath.derive.points import breaks_sign
 
 Rewrite = Callable[[sp.Expr], sp.Expr]
 
@@ -264,6 +265,8 @@ def _respect_assumptions(values: Mapping[Any, Any], certain: bool = False) -> No
             wanted, given = getattr(symbol, f"is_{name}"), getattr(sp.sympify(value), f"is_{name}")
             if wanted and (given is False or (certain and not given)):
                 raise ValueError(f"{symbol}: expected a value that is {name}, got {value}")
+        if breaks_sign(sp.sympify(value), symbol):
+            raise ValueError(f"{symbol}: expected a value of its sign, got {value}, which has the other one")
 
 
 def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({},)) -> Rule:

@@ -1,0 +1,67 @@
+"""Points at which an expression has a value, drawn within the assumptions on its symbols.
+
+A point can show that two expressions differ or that a bound fails. No number of points proves anything.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import islice
+
+import sympy as sp
+
+_TRIALS = 400
+
+
+def gaps(one: sp.Expr, other: sp.Expr) -> Iterator[sp.Expr]:
+    """Yield the difference of two expressions at drawn points, wherever it is a real number."""
+    expression, draw = one - other, random.Random(1)
+    bound = {limit[0] for part in expression.atoms(sp.Sum) for limit in part.limits}
+    names = sorted((s for s in expression.free_symbols - bound if s.is_integer and s.is_positive), key=str)
+    cuts = []
+    for first, apart in ((2, 1), (3, 2)):  # different lengths stay different
+        sizes = {name: sp.Integer(first + apart * place) for place, name in enumerate(names)}
+        cuts.append(expression.subs(sizes).doit())
+    for trial in range(_TRIALS):
+        cut = cuts[trial % len(cuts)]
+        value = sp.N(cut.xreplace(_point(cut, draw)), 30)
+        if value.is_real and value.is_finite:
+            yield value
+
+
+def _point(expression: sp.Expr, draw: random.Random) -> dict[sp.Basic, sp.Expr]:
+    """Draw a number for each component and each symbol, within its assumptions."""
+    components = expression.atoms(sp.Indexed)
+    bases = {part.base.label for part in components}
+    point: dict[sp.Basic, sp.Expr] = {}
+    for part in sorted(components | (expression.atoms(sp.Symbol) - bases), key=str):
+        number = sp.Rational(draw.randint(1, 30), draw.choice((10, 20)))  # moderate, so that no term is lost
+        if part.is_integer:  # an index: small, so that two of them meet
+            number = sp.Integer(draw.randint(1, 2))
+        if not part.is_positive:  # the ends of what is allowed
+            number *= draw.choice((1, 1, 0) if part.is_nonnegative else (1, -1))
+        point[part] = number
+    return point
+
+
+def breaks_sign(value: sp.Expr, symbol: sp.Expr) -> bool:
+    """Return whether a value has, at every drawn point, a sign that is ruled out for the symbol that it is given to.
+
+    A value that has the right sign at some points may be given under a hypothesis, as C - t to a symbol that is
+    positive. Free indices are 1 or 2, and sums have two or three terms.
+
+    >>> x, r = sp.IndexedBase("x", positive=True), sp.Symbol("r", nonnegative=True)
+    >>> (i, j), n = sp.symbols("i j", integer=True), sp.Symbol("n", integer=True, positive=True)
+    >>> rest = sp.Sum(x[i], (i, 1, n)) - x[j]
+    >>> breaks_sign(rest, r), breaks_sign(-rest, r)
+    (False, True)
+    """
+    if not (symbol.is_nonnegative or symbol.is_nonpositive):
+        return False
+    bound = {limit[0] for part in value.atoms(sp.Sum) for limit in part.limits}
+    indices = [s for s in value.free_symbols - bound if s.is_integer and not s.is_positive]
+    drawn = [
+        number for place in (1, 2) for number in islice(gaps(value.subs(dict.fromkeys(indices, place)), sp.S.Zero), 20)
+    ]
+    return bool(drawn) and all(number < 0 if symbol.is_nonnegative else number > 0 for number in drawn)
