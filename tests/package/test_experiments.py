@@ -73,8 +73,8 @@ def test_share_of_empty_rows() -> None:
     [
         (lambda: scaling.score_variance([4], law="normal"), "law: expected one of gaussian"),
         (lambda: scaling.score_variance([0]), "widths: expected a positive integer"),
-        (lambda: scaling.score_variance([]), "estimates: expected at least one"),
-        (lambda: scaling.row_statistics([4], keys=0), "n: expected a positive integer"),
+        (lambda: scaling.score_variance([]), "widths: expected at least one"),
+        (lambda: scaling.row_statistics([4], keys=0), "keys: expected a positive integer"),
         (lambda: scaling.row_statistics([4], sigma=-1.0), "sigma: expected a positive"),
         (lambda: scaling.variance_ratios(2.0), "nu: expected more than 2"),
         (lambda: sparse_rows.mean_sparsity("relu", 0, 1), "activation: expected one of exp"),

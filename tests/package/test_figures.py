@@ -103,7 +103,7 @@ def test_the_style_survives_colour_blindness_and_grey_print() -> None:
 
 def test_bad_input_is_named() -> None:
     with pytest.raises(TypeError, match="ax: expected a matplotlib Axes"):
-        family([0], {}, xlabel="x", ylabel="y", ax="here")
+        family([0], {"a": [0]}, xlabel="x", ylabel="y", ax="here")
     with pytest.raises(ValueError, match=r"estimates\['x'\]: expected 2 values"):
         estimates_against([1, 2], {"x": Estimate(np.ones(3), np.zeros(3))})
     plt.close("all")
@@ -169,7 +169,7 @@ def test_panels_are_lettered() -> None:
             ValueError,
             r"values\['a'\]: expected 2 values",
         ),
-        (lambda: letter_panels("a"), TypeError, "ax: expected a matplotlib Axes"),
+        (lambda: letter_panels("a"), TypeError, r"panels\[0\]: expected a matplotlib Axes, got str"),
     ],
 )
 def test_bad_data_is_named(draw, error, words) -> None:

@@ -33,7 +33,7 @@ def test_estimates_over_a_linear_axis_has_a_tick_at_each_value() -> None:
 
 def test_bad_input_is_named() -> None:
     with pytest.raises(TypeError, match="ax: expected a matplotlib Axes"):
-        curves_and_arrows({}, {}, ax="here")
+        curves_and_arrows({"a": np.eye(2)}, {}, ax="here")
     with pytest.raises(ValueError, match=r"estimates\['x'\]: expected 2 values"):
         estimates_over([1, 2], {"x": Estimate(np.ones(3), np.zeros(3))}, xlabel="")
     plt.close("all")

@@ -35,10 +35,11 @@ def test_curves_with_a_reference() -> None:
     "call, words",
     [
         (lambda: attention_heatmap([[0.5, 0.6]]), "weights: expected non-negative rows"),
-        (lambda: attention_heatmap([0.5, 0.5]), "weights: expected a matrix"),
-        (lambda: attention_heatmap([[np.nan, 1.0]]), "weights: expected a matrix of finite"),
+        (lambda: attention_heatmap([0.5, 0.5]), "weights: expected 2 dimensions"),
+        (lambda: attention_heatmap([[np.nan, 1.0]]), "weights: expected no NaN"),
         (lambda: attention_heatmap([[1.0]], key_labels=["a", "b"]), "key_labels: expected 1 labels, got 2"),
-        (lambda: matrix_heatmap([[0.0]]), "limit: expected a positive"),
+        (lambda: matrix_heatmap([[0.0]]), "matrix: expected an entry other than 0"),
+        (lambda: matrix_heatmap([[1.0]], limit=0), "limit: expected positive"),
     ],
 )
 def test_bad_input(call, words) -> None:

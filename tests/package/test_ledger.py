@@ -108,7 +108,17 @@ ONE = {"observed": [1.0], "expected": 1.0, "mistake": ("twice", 2.0), "tolerance
         ({"tolerance": -1}, LedgerError, "non-negative"),
         ({"observed": [np.nan]}, LedgerError, "observed: expected finite"),
         ({"observed": []}, LedgerError, "observed"),
-        ({"observed": ["1.0"]}, TypeError, "observed: expected numbers"),
+        ({"observed": ["1.0"]}, TypeError, "observed: expected real numbers"),
+        ({"expected": "1.0"}, TypeError, "expected: expected real numbers"),
+        ({"tolerance": "0.1"}, TypeError, "tolerance: expected real numbers"),
+        ({"observed": [1 + 1j]}, TypeError, "observed: expected real numbers"),
+        ({"observed": [x]}, TypeError, "observed: expected real numbers"),
+        ({"observed": [[1.0], [1.0, 2.0]]}, TypeError, "observed: expected real numbers"),
+        ({"observed": np.ma.masked_array([1.0], [True])}, TypeError, "observed: expected numbers, got a masked"),
+        ({"observed": np.ones((2, 2)), "expected": [1.0, 1.0]}, LedgerError, r"expected: expected shape \(2, 2\)"),
+        ({"observed": [1.0, 1.0], "tolerance": [[0.1], [9.0]]}, LedgerError, "tolerance: expected shape"),
+        ({"because": 3}, TypeError, "because: expected words"),
+        ({"of": None}, TypeError, "of: expected words"),
         ({"mistake": 2.0}, TypeError, "mistake: expected a name and a value"),
         ({"mistake": ("", 2.0)}, TypeError, "mistake: expected a name"),
         ({"mistake": ("twice", [2.0, 2.0])}, LedgerError, "mistake: expected shape"),
@@ -141,12 +151,18 @@ def test_a_counterexample_computes_what_it_reports() -> None:
         ({"quantity": 0.5}, TypeError, "quantity: expected a function"),
         ({"quantity": lambda x: 0.5}, TypeError, "ignores"),
         ({"quantity": lambda x: max(x) * sp.nan}, (TypeError, LedgerError), "expected a"),
-        ({"at": {}}, TypeError, "at: expected the instance"),
+        ({"at": {}}, TypeError, "at: expected a mapping from the function's parameters"),
+        ({"at": [0.5]}, TypeError, "at: expected a mapping"),
+        ({"obeys": [0.95]}, TypeError, "obeys: expected a mapping"),
+        ({"required": object()}, TypeError, "required: expected a real number"),
+        ({"tolerance": np.inf}, ValueError, "tolerance: expected a non-negative finite"),
+        ({"of": " "}, TypeError, "of: expected words"),
         ({"required": "print('x') or 3"}, TypeError, "expected a number, got the text"),
         ({"required": np.nan}, LedgerError, "NaN"),
         ({"tolerance": 0}, TypeError, "tolerance: expected a positive"),
         ({"tolerance": -1}, ValueError, "non-negative"),
         ({"relation": "≈"}, ValueError, "relation: expected one of"),
+        ({"relation": ["=="]}, ValueError, "relation: expected one of"),
     ],
 )
 def test_a_counterexample_fails(change, error, words) -> None:
@@ -177,7 +193,10 @@ def test_an_observation_reports_what_it_saw(value, outcome) -> None:
         ({"null": ("made up", Estimate(0.0, 0.0))}, LedgerError, "null: expected a positive standard error"),
         ({"observed": Estimate(1.0, 0.0)}, LedgerError, "what cannot vary is no measurement"),
         ({"observed": Estimate([1.0, 2.0], [0.1, 0.1])}, TypeError, "expected one Estimate"),
-        ({"units": " "}, TypeError, "units, of"),
+        ({"units": " "}, TypeError, "units: expected words"),
+        ({"of": 3}, TypeError, "of: expected words"),
+        ({"reference": [0.0, 1.0]}, LedgerError, "reference: expected a single number"),
+        ({"reference": "0"}, TypeError, "reference: expected real numbers"),
         ({"reference": np.nan}, LedgerError, "reference: expected finite"),
         ({"relation": "=="}, ValueError, "relation"),
     ],
@@ -233,6 +252,13 @@ def test_html_is_escaped() -> None:
     assert "<script>" not in card.html() and r"\(a&lt;b\)" in card.html() and "<b>" not in card.html()
 
 
+def test_an_id_and_an_outcome_are_escaped_whatever_the_claim_holds() -> None:
+    card = claim("measured").measure(SEEN)
+    for field in ("id", "outcome"):
+        object.__setattr__(card.claim, field, '<img src="x">')  # past the checks of a claim
+    assert "<img" not in card.html() and card.html().count("&lt;img") == 3
+
+
 def test_every_verdict_has_its_method_and_refuses_to_stand_in_for_another() -> None:
     calls = {
         "proved": lambda c: c.prove(square()),
@@ -279,6 +305,20 @@ def test_evidence_of_the_wrong_kind_is_refused() -> None:
 def test_a_malformed_claim_is_refused(fields, words) -> None:
     with pytest.raises(LedgerError, match=words):
         claim(**fields)
+
+
+@pytest.mark.parametrize("field", ["id", "title", "reading", "verdict", "holds"])
+def test_a_claim_is_made_of_text(field) -> None:
+    good = {"id": "1", "title": "t", "place": "5.1 p1 s1", "reading": "r", "verdict": "defined"}
+    with pytest.raises(LedgerError, match=f"{field}: expected text, got int 3"):
+        Claim(**(good | {field: 3}))
+
+
+def test_what_is_no_evidence_does_not_come_along() -> None:
+    for also in (square(), (0,), ("seen",)):
+        with pytest.raises(LedgerError, match=r"5.1.5: (also|evidence): expected"):
+            claim("amended").amend(WRONG, holds=square(), also=also)
+    assert len(claim("amended").amend(WRONG, holds=square(), also=(square(),)).evidence) == 3
 
 
 @pytest.mark.parametrize("place", ["5.1.4", "page 3", "5.1.4 p4", "5.1.4 p4 s4, p5 s1", ""])
@@ -375,6 +415,7 @@ def test_a_claim_in_two_chapters_and_a_check_without_a_claims_file_are_found_out
         ('"1": {place: "5.1 p1 s1", verdict: proved}', "expected place, reading, title, verdict"),
         ('"1": {title: t, place: 5.1 p1 s1, reading: s, verdict: proved, scope: all, colour: red}', "expected place"),
         ("[]", "expected a mapping"),
+        ('"1": {title: [}', "expected YAML"),
     ],
 )
 def test_a_malformed_claims_file_is_refused(tmp_path: Path, text, words) -> None:
@@ -390,6 +431,25 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         audit(tmp_path)
     with pytest.raises(SystemExit):
         main([str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "expected a notebook"),
+        ("{}", "expected a notebook"),
+        ('{"cells": [{"cell_type": "code"}]}', "expected a notebook"),
+        ("[1]", "expected a notebook"),
+        (json.dumps({"cells": [{"cell_type": "code", "outputs": [{"data": {MIME: {"claim": "1"}}}]}]}), "a record"),
+    ],
+)
+def test_what_is_no_notebook_is_named_in_one_line(tmp_path: Path, text: str, words: str, capsys) -> None:
+    root = book(tmp_path, CLAIMS, CHECK)
+    (root / "chapters/one.ipynb").write_text(text)
+    with pytest.raises(SystemExit):
+        main([str(root)])
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
+    assert "one.ipynb: expected" in line and words in line
 
 
 def test_this_book_is_sound() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import os
+import signal
 import subprocess
 import sys
+import time
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -16,8 +20,9 @@ from hypothesis import strategies as st
 
 from attnmath import sparsity
 from attnmath.recall import results, task
-from attnmath.recall.table import ATTENTION_NAMES, COLUMNS, read_table
+from attnmath.recall.table import ATTENTION_NAMES, COLUMNS, locked, read_table
 
+resource = pytest.importorskip("resource")
 torch = pytest.importorskip("torch", reason="torch is optional: install attnmath[train] to test the experiment")
 joblib = pytest.importorskip("joblib")
 from attnmath.recall import models, sweep, training  # noqa: E402
@@ -148,6 +153,99 @@ def test_the_command_runs_and_describes_itself(tmp_path: Path) -> None:
     assert nobody.returncode == 2 and "argument --jobs" in nobody.stderr
 
 
+# --- the command when something goes wrong: one line, and the next run goes on ---
+
+FEW = ["--attentions", "decay", "--pairs", "2", "--widths", "8", "--rates", "0.01"]
+
+
+def command(*arguments: str, **options) -> subprocess.Popen:
+    line = [sys.executable, "-m", "attnmath.recall", "--jobs", "1", *FEW, *arguments]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def last_lines(process: subprocess.Popen) -> tuple[int, list[str]]:
+    """Exit status, and what is written beside the progress bar."""
+    _, errors = process.communicate(timeout=100)
+    return process.returncode, [line for line in errors.replace("\r", "\n").splitlines() if line and "run/s" not in line
+                                and "s/run" not in line]  # fmt: skip
+
+
+def test_ctrl_c_says_how_to_resume(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    process = command("--out", str(path), "--steps", "4", "--seeds", *map(str, range(500)), start_new_session=True)
+    while not path.exists() or path.read_text().count("\n") < 3:
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    status, lines = last_lines(process)
+    assert status == 130 and len(lines) == 1
+    assert "interrupted" in lines[0] and str(path) in lines[0] and "same command" in lines[0]
+    assert 2 <= len(read_table(path)) < 500
+
+
+def test_a_full_disk_is_one_line_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    few = ("--out", str(path), "--steps", "2", "--seeds", *map(str, range(20)))
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+    status, lines = last_lines(command(*few, preexec_fn=limit))
+    assert status == 1 and len(lines) == 1 and str(path) in lines[0] and "File too large" in lines[0]
+    assert 0 < len(read_table(path)) < 20 and not list(tmp_path.glob("*.part"))
+    runs = sweep.grid(["decay"], [2], [8], range(20), [0.01], steps=2)
+    before = len(read_table(path))
+    assert sweep.sweep(runs, path, progress=False, jobs=1) == 20 - before and len(read_table(path)) == 20
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    status, lines = last_lines(command("--out", str(tmp_path)))
+    assert status == 2 and lines == [
+        f"python -m attnmath.recall: argument --out: expected a file, got the folder {tmp_path}"
+    ]
+    (tmp_path / "file").touch()
+    status, lines = last_lines(command("--out", str(tmp_path / "file" / "t.csv")))
+    assert status == 1 and len(lines) == 1 and "cannot write" in lines[0]
+
+
+@pytest.mark.parametrize("missing", ["joblib", "torch", "tqdm"])
+def test_a_missing_extra_is_named(tmp_path: Path, missing: str) -> None:
+    (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError('', name={missing!r})")
+    path = os.pathsep.join([str(tmp_path), str(Path(sweep.__file__).parents[2])])
+    environment = os.environ | {"PYTHONPATH": path}
+    status, lines = last_lines(command("--out", str(tmp_path / "t.csv"), env=environment))
+    assert status == 1 and len(lines) == 1 and f"{missing} is not installed" in lines[0] and ".[train]" in lines[0]
+    help_alone = subprocess.run([sys.executable, "-m", "attnmath.recall", "--help"], env=environment, check=True,
+                                capture_output=True, text=True)  # fmt: skip
+    assert "540 runs" in help_alone.stdout
+
+
+def test_two_sweeps_into_one_table_do_not_repeat_a_run(tmp_path: Path) -> None:
+    path, runs = tmp_path / "t.csv", [small(seed) for seed in range(2)]
+    with locked(path), pytest.raises(ValueError, match="path: expected a table that no other sweep writes"):
+        sweep.sweep(runs, path, progress=False, jobs=1)
+    assert sweep.sweep(runs, path, progress=False, jobs=1) == 2
+    twice = path.read_text()
+    path.write_text(twice + "".join(twice.splitlines(keepends=True)[1:]))
+    assert len(read_table(path)) == 2, "a run that occurs twice counts once"
+    assert sweep.sweep([*runs, small(2)], path, progress=False, jobs=1) == 1
+    assert len(path.read_text().splitlines()) == 4
+
+
+def test_a_table_replaced_while_it_is_opened_is_not_written(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "t.csv"
+    with locked(path):
+        pass
+    other, opened = tmp_path / "other.csv", Path.open
+    other.write_text(path.read_text())
+
+    def replaced(self, *arguments, **options):
+        file = opened(self, *arguments, **options)
+        other.replace(path)
+        return file
+
+    monkeypatch.setattr(Path, "open", replaced)
+    with pytest.raises(ValueError, match="no other sweep"), locked(path):
+        pass
+
+
 # --- the shipped table ---------------------------------------------------------------------------
 
 
@@ -186,6 +284,14 @@ def test_best_cells_choose_the_rate_by_mean_recall() -> None:
         (lambda: small(seed=-1), ValueError, "seed: expected an integer of at least 0"),
         (lambda: small(rate=0.0), ValueError, "rate: expected"),
         (lambda: models.Recaller("cosine", 8, torch.Generator()), ValueError, "attention: expected one of"),
+        (lambda: sweep.sweep([1], "t.csv"), TypeError, "settings: expected an? attnmath Settings, got int"),
+        (lambda: sweep.sweep([], 3), TypeError, "path: expected a path"),
+        (lambda: sweep.sweep([], "t.csv", jobs=0), ValueError, "jobs: expected a number of processes"),
+        (lambda: training.run(None), TypeError, "settings: expected an? attnmath Settings"),
+        (lambda: training.measure(None, small()), TypeError, "model: expected an? attnmath Recaller"),
+        (lambda: models.Recaller("decay", 8, None), TypeError, "generator: expected an? torch Generator"),
+        (lambda: sweep.grid(widths=(0,)), ValueError, "widths: expected a positive integer"),
+        (lambda: results.best_cells([{}]), ValueError, "rows: expected a row with attention"),
         (lambda: sweep.grid(pairs=()), ValueError, "pairs: expected at least one value"),
         (lambda: sweep.grid(seeds=(1, 1)), ValueError, "seeds: expected at least one value, each once"),
         (lambda: results.best_cells([]), ValueError, "rows: expected at least one run"),
@@ -198,7 +304,10 @@ def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
         call()
 
 
-@pytest.mark.parametrize("text, words", [("a,b\n", "expected a table"), (",".join(COLUMNS) + "\nx,1\n", "in line 2")])
+@pytest.mark.parametrize(
+    "text, words",
+    [("a,b\n", "expected a table"), ("\x00\x01\n", "expected a table"), (",".join(COLUMNS) + "\nx,1\n", "in line 2")],
+)
 def test_a_foreign_table_is_refused_and_left_alone(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")

@@ -13,9 +13,10 @@ import numpy as np
 
 from attnmath import dot_product, estimate
 from attnmath.attention import entropy, jacobian_norm, softmax
-from attnmath.checks import positive_integer
+from attnmath.checks import flag, non_negative_integer, one_of, positive, positive_integer
 from attnmath.dot_product import COMPONENT_LAWS, ComponentLaw
 from attnmath.estimate import Estimate
+from attnmath.experiments.arguments import several, widths_of
 
 #: Statistics of an attention row, by name: from weights of shape (rows, keys) to one number a row.
 ROW_STATISTICS: dict[str, Callable[[Any], Any]] = {
@@ -36,7 +37,7 @@ def score_variance(
     >>> abs(score_variance([16], draws=2000, seed=0).value[0] / 16 - 1) < 0.2
     np.True_
     """
-    components = _law(law)
+    components, draws, sigma = _law(law), several(draws, "draws"), positive(sigma, "sigma")
     streams = _streams(widths, seed)
     return estimate.stack(
         [
@@ -51,7 +52,7 @@ def score_kurtosis(widths: Sequence[int], *, law: str = "gaussian", draws: int =
 
     Mean 0 and variance d_k are known exactly, so E[(q.k)^4] / d_k^2 - 3 is a plain mean over the draws.
     """
-    components = _law(law)
+    components, draws = _law(law), several(draws, "draws")
 
     def standardised(d_k: int, rng: np.random.Generator) -> Any:
         return dot_product.draws(components, d_k, draws, rng) ** 4 / d_k**2 - 3
@@ -73,6 +74,7 @@ def row_statistics(
     Returns, for each statistic of `ROW_STATISTICS`, the estimates without and with the division of the scores by
     sqrt(d_k); both come from the same queries and keys.
     """
+    keys, rows, sigma = positive_integer(keys, "keys"), several(rows, "rows"), positive(sigma, "sigma")
     found: dict[str, tuple[list[Estimate], list[Estimate]]] = {name: ([], []) for name in ROW_STATISTICS}
     for d_k, rng in zip(widths, _streams(widths, seed), strict=True):
         scores = dot_product.score_rows(d_k, keys, rows, rng, sigma=sigma)
@@ -90,6 +92,8 @@ def gain_without_scaling(
     The two norms of a row come from the same query and keys, so the mean is over paired differences.
     exchanged : exchange the two versions of each row at random, so that there is no effect.
     """
+    d_k, keys, rows = positive_integer(d_k, "d_k"), positive_integer(keys, "keys"), several(rows, "rows")
+    exchanged = flag(exchanged, "exchanged")
     (rng,) = _streams([d_k], seed)
     scores = dot_product.score_rows(d_k, keys, rows, rng)
     gains = jacobian_norm(softmax(scores)) - jacobian_norm(softmax(scores / np.sqrt(d_k)))
@@ -101,17 +105,17 @@ def variance_ratios(nu: float, *, d_k: int = 16, draws: int = 4000, repeats: int
 
     nu : degrees of freedom, more than 2.
     """
-    law, rng = dot_product.student_t(nu), np.random.default_rng(seed)
+    d_k, draws = positive_integer(d_k, "d_k"), several(draws, "draws")
+    law, rng = dot_product.student_t(nu), np.random.default_rng(non_negative_integer(seed, "seed"))
     samples = (dot_product.draws(law, d_k, draws, rng) for _ in range(positive_integer(repeats, "repeats")))
     return np.asarray([estimate.variance(x).value / d_k for x in samples])
 
 
 def _law(name: str) -> ComponentLaw:
-    if name not in COMPONENT_LAWS:
-        raise ValueError(f"law: expected one of {', '.join(COMPONENT_LAWS)}, got {name!r}")
-    return COMPONENT_LAWS[name]
+    return COMPONENT_LAWS[one_of(name, COMPONENT_LAWS, "law")]
 
 
 def _streams(widths: Sequence[int], seed: int) -> list[np.random.Generator]:
     """Return one generator for each width; it depends on the seed and on the width alone."""
-    return [np.random.default_rng((seed, positive_integer(d_k, "widths"))) for d_k in widths]
+    seed = non_negative_integer(seed, "seed")
+    return [np.random.default_rng((seed, d_k)) for d_k in widths_of(widths)]

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attnmath import estimate
-from attnmath.checks import finite, positive, positive_integer, real_array
+from attnmath.checks import fits_memory, floats, non_negative_integer, one_of, positive, positive_integer
 from attnmath.estimate import Estimate
+from attnmath.experiments.arguments import several
 from attnmath.sparsity import sparsity
 
 #: The functions that the article puts on the scores; softmax takes out the largest score, which S does not notice.
@@ -35,10 +36,12 @@ def mean_sparsity(
     >>> mean_sparsity("identity", 0.0, 1.0, n=1000, rows=10, seed=0).value.round(2)
     np.float64(0.8)
     """
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation: expected one of {', '.join(ACTIVATIONS)}, got {activation!r}")
-    z = _normal(rows, n, seed)
-    return estimate.mean(sparsity(ACTIVATIONS[activation](float(beta) + positive(gamma, "gamma") * z)))
+    activation = one_of(activation, ACTIVATIONS, "activation")
+    beta, gamma = float(floats(beta, "beta", ndim=0)), positive(gamma, "gamma")
+    weights = ACTIVATIONS[activation](_scores(beta, gamma, _normal(rows, n, seed), "beta, gamma"))
+    if not np.all(np.any(weights != 0, axis=-1)):
+        raise ValueError(f"beta, gamma: expected rows that are not all zero, got one at beta = {beta}, gamma = {gamma}")
+    return estimate.mean(sparsity(weights))
 
 
 def softmax_sparsity(gammas: ArrayLike, *, n: int, rows: int = 100, seed: int = 5) -> Estimate:
@@ -47,22 +50,37 @@ def softmax_sparsity(gammas: ArrayLike, *, n: int, rows: int = 100, seed: int = 
     The same z serve every gamma, so that a curve over gamma is smooth.
     """
     z = _normal(rows, n, seed)
-    grid = np.asarray(finite(real_array(gammas, "gammas", ndim=1), "gammas"), dtype=float)
-    return estimate.stack([estimate.mean(sparsity(ACTIVATIONS["exp"](gamma * z))) for gamma in grid])
+    grid = floats(gammas, "gammas", ndim=1)
+    return estimate.stack(
+        [estimate.mean(sparsity(ACTIVATIONS["exp"](_scores(0.0, gamma, z, "gammas")))) for gamma in grid]
+    )
 
 
 def log_excess(gamma: float, *, n: int, rows: int = 100, seed: int = 0) -> Estimate:
     """Estimate how far log S of softmax rows of n entries lies above that of the closed form, -gamma^2 / 2."""
     z = _normal(rows, n, seed)
     gamma = positive(gamma, "gamma")
-    return estimate.mean(np.log(sparsity(ACTIVATIONS["exp"](gamma * z))) + gamma**2 / 2)
+    return estimate.mean(np.log(sparsity(ACTIVATIONS["exp"](_scores(0.0, gamma, z, "gamma")))) + gamma**2 / 2)
 
 
 def empty_share(t: float, *, n: int, rows: int = 4000, seed: int = 7) -> Estimate:
     """Estimate the share of rows of squared ReLU that are zero throughout, at t = beta / gamma."""
-    weights = ACTIVATIONS["relu^2"](float(t) + _normal(rows, n, seed))
+    weights = ACTIVATIONS["relu^2"](_scores(float(floats(t, "t", ndim=0)), 1.0, _normal(rows, n, seed), "t"))
     return estimate.mean((weights == 0).all(axis=-1).astype(float))
 
 
+#: Scores beyond it would overflow in their squares, and in the sums of these.
+_LARGEST = 1e75
+
+
+def _scores(beta: float, gamma: float, z: Any, names: str) -> Any:
+    """Return beta + gamma z."""
+    if max(abs(beta), abs(gamma)) > _LARGEST:
+        raise ValueError(f"{names}: expected scores of at most {_LARGEST:g} in modulus, got {beta:g} + {gamma:g} z")
+    return beta + gamma * z
+
+
 def _normal(rows: int, n: int, seed: int) -> Any:
-    return np.random.default_rng(seed).standard_normal((positive_integer(rows, "rows"), positive_integer(n, "n")))
+    shape = several(rows, "rows"), positive_integer(n, "n")
+    fits_memory("rows, n", *shape)
+    return np.random.default_rng(non_negative_integer(seed, "seed")).standard_normal(shape)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from attnmath.checks import one_of
 from attnmath.estimate import Estimate
-from attnmath.figures.drawing import axes_or_new, line_styles
+from attnmath.figures.drawing import (
+    SCALES,
+    axes_or_new,
+    dodged,
+    estimated,
+    labelled,
+    legend,
+    line_styles,
+    number,
+    numbers,
+    pair,
+    words,
+)
 
 
 def estimates_against(
@@ -24,23 +36,38 @@ def estimates_against(
 ) -> Axes:
     """Draw estimates against d_k with bars of two standard errors, over thin predicted lines.
 
-    estimates : label to `Estimate`, each with one value for each d_k.
+    d_k : N positive numbers.  estimates : label to `Estimate`, each with one value for each d_k.
     predictions : label to values at each d_k; with them the estimates are points, without, curves.
         A label that begins with an underscore stays out of the legend.
-    dodge : factor that sets neighbouring curves apart on the d_k axis.
+    yscale : "log" or "linear".  dodge : factor that sets neighbouring curves apart on the d_k axis.
     """
-    ax = axes_or_new(ax)
-    for label, values in (predictions or {}).items():
-        ax.plot(d_k, np.asarray(values), color="0.35", linewidth=1, label=label, zorder=1)
-    for k, ((label, estimate), style) in enumerate(zip(estimates.items(), line_styles(), strict=False)):
-        if np.shape(estimate.value) != np.shape(d_k):
-            raise ValueError(f"estimates[{label!r}]: expected {len(d_k)} values, got {np.shape(estimate.value)}")
-        style = style if predictions is None else style | {"linestyle": "none"}
-        x = np.asarray(d_k, dtype=float) * dodge ** (k - (len(estimates) - 1) / 2)
-        ax.errorbar(x, estimate.value, 2 * np.asarray(estimate.standard_error), label=label, capsize=2, **style)
-    ax.set(xlabel="$d_k$", ylabel=ylabel, yscale=yscale)
+    x = numbers(d_k, "d_k", positive=True)
+    ax = draw_estimates(x, estimates, predictions, ylabel, yscale, dodge, ax)
+    ax.set(xlabel="$d_k$")
     ax.set_xscale("log", base=2)
-    ax.legend()
+    legend(ax)
+    return ax
+
+
+def draw_estimates(
+    x: ArrayLike, estimates: Mapping[str, Estimate], predictions: Mapping[str, ArrayLike] | None,
+    ylabel: str, yscale: str, dodge: float, ax: Axes | None,
+) -> Axes:  # fmt: skip
+    """Check and draw estimates over predicted lines, for the functions that then give the axis of x its scale."""
+    x, log = numbers(x, "x"), one_of(yscale, SCALES, "yscale") == "log"
+    lines = [(label, numbers(values, name, size=x.size, positive=log))
+             for label, values, name in labelled(predictions, "predictions", optional=True)]  # fmt: skip
+    points = [(label, *estimated(value, name, x.size, positive=log))
+              for label, value, name in labelled(estimates, "estimates")]  # fmt: skip
+    places = dodged(x, dodge, len(points))
+    words(ylabel, "ylabel")
+    ax = axes_or_new(ax)
+    for label, values in lines:
+        ax.plot(x, values, color="0.35", linewidth=1, label=label, zorder=1)
+    for at, (label, values, bars), style in zip(places, points, line_styles(), strict=False):
+        style = style if predictions is None else style | {"linestyle": "none"}
+        ax.errorbar(at, values, bars, label=label, capsize=2, **style)
+    ax.set(ylabel=ylabel, yscale=yscale)
     return ax
 
 
@@ -51,13 +78,24 @@ def curves(
 ) -> Axes:  # fmt: skip
     """Draw curves over a common grid; a reference is a thick grey line beneath them.
 
-    legend_at : where the legend's upper right corner stands, in fractions of the Axes.
+    x : shape (N,).  curves, reference : label to N values; NaN interrupts a line.
+    xscale, yscale : "linear" or "log".
+    legend_at : where the legend's upper right corner is, in fractions of the Axes.
     """
+    x = numbers(x, "x", positive=one_of(xscale, SCALES, "xscale") == "log")
+    log = one_of(yscale, SCALES, "yscale") == "log"
+    behind = [(label, numbers(values, name, size=x.size, positive=log, gaps=True))
+              for label, values, name in labelled(reference, "reference", optional=True)]  # fmt: skip
+    drawn = [(label, numbers(values, name, size=x.size, positive=log, gaps=True))
+             for label, values, name in labelled(curves, "curves")]  # fmt: skip
+    words(xlabel, "xlabel")
+    words(ylabel, "ylabel")
+    corner = tuple(number(place, "legend_at") for place in pair(legend_at, "legend_at", "across and up"))
     ax = axes_or_new(ax)
-    for label, values in (reference or {}).items():
-        ax.plot(x, np.asarray(values), color="0.75", linewidth=5, label=label, zorder=1)
-    for (label, values), style in zip(curves.items(), line_styles(), strict=False):
-        ax.plot(x, np.asarray(values), label=label, linestyle=style["linestyle"])
+    for label, values in behind:
+        ax.plot(x, values, color="0.75", linewidth=5, label=label, zorder=1)
+    for (label, values), style in zip(drawn, line_styles(), strict=False):
+        ax.plot(x, values, label=label, linestyle=style["linestyle"])
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
-    ax.legend(loc="upper right", bbox_to_anchor=legend_at)
+    legend(ax, loc="upper right", bbox_to_anchor=corner)
     return ax

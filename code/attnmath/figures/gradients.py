@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FormatStrFormatter
 from numpy.typing import ArrayLike
 
+from attnmath.checks import one_of
 from attnmath.estimate import Estimate
-from attnmath.figures.curves import estimates_against
-from attnmath.figures.drawing import axes_or_new, line_styles
+from attnmath.figures.curves import draw_estimates
+from attnmath.figures.drawing import (
+    SCALES,
+    axes_or_new,
+    labelled,
+    legend,
+    line_styles,
+    number,
+    numbers,
+    words,
+)
 
 Place = Literal["best", "lower left", "center left", "upper left", "upper right", "lower right"]
 
@@ -23,23 +33,27 @@ def curves_and_arrows(
 ) -> Axes:  # fmt: skip
     """Draw plane curves, and arrows from the origin with their names at the tips, at equal scales.
 
-    curves : label to points of shape (N, 2).  arrows : name to a point of shape (2,).
+    curves : label to points of shape (N, 2).  arrows : name to a point of shape (2,); there may be none.
     reach : the axes go from -reach to reach.
     """
+    paths = [(label, _plane_points(points, name)) for label, points, name in labelled(curves, "curves")]
+    tips = [(label, numbers(tip, name, size=2)) for label, tip, name in labelled(arrows, "arrows", optional=True)]
+    words(xlabel, "xlabel")
+    words(ylabel, "ylabel")
+    ends = None if reach is None else number(reach, "reach", positive=True)
     ax = axes_or_new(ax)
-    for (label, points), style in zip(curves.items(), line_styles(), strict=False):
-        x, y = np.asarray(points).T
+    for (label, points), style in zip(paths, line_styles(), strict=False):
+        x, y = points.T
         ax.plot(x, y, label=label, linestyle=style["linestyle"])
-    for name, tip in arrows.items():
-        x, y = np.asarray(tip)
+    for name, (x, y) in tips:
         ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": "0.15", "shrinkA": 0, "shrinkB": 0})
         length = float(np.hypot(x, y)) or 1.0
         ax.annotate(name, (x, y), (13 * x / length, 13 * y / length), textcoords="offset points",
                     ha="center", va="center")  # fmt: skip
     ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
-    if reach is not None:
-        ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
-    ax.legend(loc="lower left")
+    if ends is not None:
+        ax.set(xlim=(-ends, ends), ylim=(-ends, ends))
+    legend(ax, loc="lower left")
     return ax
 
 
@@ -53,15 +67,29 @@ def estimates_over(
     As `attnmath.figures.estimates_against`; xscale : "log" (to base 2) or "linear" with a tick at each x.
     yticks : where the vertical axis has its ticks, shown as plain numbers; chosen for it unless given.
     """
-    ax = estimates_against(x, estimates, predictions=predictions, ylabel=ylabel, yscale=yscale, dodge=dodge, ax=ax)
+    at = numbers(x, "x", positive=one_of(xscale, SCALES, "xscale") == "log")
+    one_of(yscale, SCALES, "yscale")
+    marks = None if yticks is None else numbers(yticks, "yticks", positive=yscale == "log")
+    words(xlabel, "xlabel")
+    one_of(legend_at, get_args(Place), "legend_at")
+    ax = draw_estimates(at, estimates, predictions, ylabel, yscale, dodge, ax)
     ax.set_xlabel(xlabel)
     if xscale == "linear":
         ax.set_xscale("linear")
-        ax.set_xticks(np.asarray(x))
+        ax.set_xticks(at)
         ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-    if yticks is not None:
+    else:
+        ax.set_xscale("log", base=2)
+    if marks is not None:
         ax.minorticks_off()
-        ax.set_yticks(np.asarray(yticks))
+        ax.set_yticks(marks)
         ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
-    ax.legend(loc=legend_at)
+    legend(ax, loc=legend_at)
     return ax
+
+
+def _plane_points(value: ArrayLike, name: str) -> np.ndarray:
+    points = numbers(value, name, ndim=2)
+    if points.shape[1] != 2:
+        raise ValueError(f"{name}: expected points of shape (N, 2), got shape {points.shape}")
+    return points

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from attnmath.figures.drawing import axes_or_new
+from attnmath.checks import flag
+from attnmath.figures.drawing import axes_or_new, number, numbers, token_labels, truths, words
 
 
 def matrix_heatmap(matrix: ArrayLike, *, limit: float | None = None, ax: Axes | None = None) -> Axes:
@@ -16,11 +17,11 @@ def matrix_heatmap(matrix: ArrayLike, *, limit: float | None = None, ax: Axes | 
 
     matrix : shape (n, m).  limit : the value of full colour (the largest modulus unless given).
     """
+    values = numbers(matrix, "matrix", ndim=2)
+    if limit is None and not np.any(values):
+        raise ValueError("matrix: expected an entry other than 0, or a limit, got zeros")
+    limit = number(np.abs(values).max() if limit is None else limit, "limit", positive=True)
     ax = axes_or_new(ax)
-    values = _matrix(matrix, "matrix")
-    limit = float(np.abs(values).max()) if limit is None else limit
-    if not limit > 0:
-        raise ValueError(f"limit: expected a positive number, got {limit}")
     ax.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit)
     for (i, j), value in np.ndenumerate(values):
         if abs(value) >= limit / 50:
@@ -46,13 +47,14 @@ def attention_heatmap(
 
     weights : shape (n, m), rows that sum to 1.  query_labels, key_labels : n and m tokens.
     """
-    ax = axes_or_new(ax)
-    P = _matrix(weights, "weights")
+    P = numbers(weights, "weights", ndim=2)
     if np.any(P < 0) or np.any(np.abs(P.sum(axis=1) - 1) > 1e-3):
         raise ValueError("weights: expected non-negative rows that sum to 1")
-    for name, labels, size in (("query_labels", query_labels, P.shape[0]), ("key_labels", key_labels, P.shape[1])):
-        if labels is not None and len(labels) != size:
-            raise ValueError(f"{name}: expected {size} labels, got {len(labels)}")
+    query_labels = token_labels(query_labels, "query_labels", P.shape[0])
+    key_labels = token_labels(key_labels, "key_labels", P.shape[1])
+    words(title, "title")
+    colorbar = flag(colorbar, "colorbar")
+    ax = axes_or_new(ax)
     image = ax.imshow(P, cmap="Blues", vmin=0, vmax=1)  # white is 0, on paper and, inverted, in the dark
     if colorbar:
         ax.figure.colorbar(image, ax=ax, shrink=0.8)
@@ -67,10 +69,8 @@ def attention_heatmap(
 
 def mask_pattern(mask: ArrayLike, *, ax: Axes | None = None) -> Axes:
     """Draw a boolean mask: bright where a query (row) may see a key (column), with lines between the positions."""
+    visible = truths(mask, "mask")
     ax = axes_or_new(ax)
-    visible = np.asarray(mask)
-    if visible.ndim != 2 or visible.dtype != bool:
-        raise ValueError(f"mask: expected a boolean matrix, got shape {visible.shape}, dtype {visible.dtype}")
     ax.imshow(visible, cmap="cividis", vmin=0, vmax=1)
     ax.set_xticks(np.arange(visible.shape[1] + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(visible.shape[0] + 1) - 0.5, minor=True)
@@ -81,10 +81,3 @@ def mask_pattern(mask: ArrayLike, *, ax: Axes | None = None) -> Axes:
     ax.set_xticks(range(visible.shape[1]), [str(j + 1) for j in range(visible.shape[1])])
     ax.set_yticks(range(visible.shape[0]), [str(i + 1) for i in range(visible.shape[0])])
     return ax
-
-
-def _matrix(value: ArrayLike, name: str) -> np.ndarray:
-    array = np.asarray(value, dtype=float)
-    if array.ndim != 2 or array.size == 0 or not np.all(np.isfinite(array)):
-        raise ValueError(f"{name}: expected a matrix of finite numbers, got shape {array.shape}")
-    return array

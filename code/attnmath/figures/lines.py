@@ -8,7 +8,9 @@ last of them is still dark enough for white paper.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from itertools import cycle
+from string import ascii_lowercase
+from typing import Any, Literal, get_args
 
 import matplotlib as mpl
 import numpy as np
@@ -16,20 +18,31 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
-from attnmath.checks import finite, real_array
+from attnmath.checks import about, one_of, positive_integer
 from attnmath.estimate import Estimate
-from attnmath.figures.drawing import axes_or_new, line_styles
+from attnmath.figures.drawing import (
+    axes_or_new,
+    dodged,
+    estimated,
+    existing_axes,
+    labelled,
+    legend,
+    line_styles,
+    numbers,
+    words,
+)
 
 Scale = Literal["linear", "log", "widths"]
+_DASHES = ("--", ":", "-.")
 
 
 def ordered_colours(count: int) -> list[Any]:
-    """Colours for an ordered family, dark to light.
+    """Colours for an ordered family of so many, dark to light.
 
     >>> len(ordered_colours(3))
     3
     """
-    return [mpl.colormaps["viridis"](position) for position in np.linspace(0.0, 0.82, count)]
+    return [mpl.colormaps["viridis"](position) for position in np.linspace(0.0, 0.82, positive_integer(count, "count"))]
 
 
 def against_prediction(
@@ -51,20 +64,24 @@ def against_prediction(
     xscale : "widths" is logarithmic to base 2 with a tick at each x, written out.
     dodge : factor that sets neighbouring series apart along x.
     """
-    ax, x = axes_or_new(ax), _numbers(x, "x")
-    for label, values in (predicted or {}).items():
-        grid = np.geomspace(x.min(), x.max(), 200) if callable(values) else x
-        line = _numbers(values(grid) if callable(values) else values, f"predicted[{label!r}]", grid.size)
+    x = _prepared(x, xlabel, ylabel, xscale, yscale)
+    lines = [
+        (label, *_line(values, name, x, xscale, yscale))
+        for label, values, name in labelled(predicted, "predicted", optional=True)
+    ]
+    points = [
+        (label, *estimated(value, name, x.size, positive=yscale != "linear"))
+        for label, value, name in labelled(measured, "measured")
+    ]
+    places = dodged(x, dodge, len(points))
+    ax = axes_or_new(ax)
+    for label, grid, line in lines:
         ax.plot(grid, line, color="0.35", linewidth=1, label=label, zorder=1)
-    for k, ((label, estimate), style) in enumerate(zip(measured.items(), line_styles(), strict=False)):
-        if not isinstance(estimate, Estimate):
-            raise TypeError(f"measured[{label!r}]: expected an Estimate, got {type(estimate).__name__}")
-        y = _numbers(estimate.value, f"measured[{label!r}]", x.size)
-        at = x * dodge ** (k - (len(measured) - 1) / 2)
+    for at, (label, values, bars), style in zip(places, points, line_styles(), strict=False):
         alone = {"linestyle": "none"} if predicted else {}
-        ax.errorbar(at, y, 2 * np.asarray(estimate.standard_error), label=label, capsize=2, **style | alone)
+        ax.errorbar(at, values, bars, label=label, capsize=2, **style | alone)
     _axes(ax, xlabel, ylabel, xscale, yscale, x)
-    ax.legend()
+    legend(ax)
     return ax
 
 
@@ -84,16 +101,23 @@ def family(
 
     x : shape (N,).  curves, reference : label to N values.  title : what the labels of the legend are values of.
     """
-    ax, x = axes_or_new(ax), _numbers(x, "x")
-    for (label, values), dash in zip((reference or {}).items(), ("--", ":", "-."), strict=False):
-        y = _numbers(values, f"reference[{label!r}]", x.size)
+    x = _prepared(x, xlabel, ylabel, xscale, yscale)
+    log = yscale != "linear"
+    behind = [
+        (label, numbers(values, name, size=x.size, positive=log))
+        for label, values, name in labelled(reference, "reference", optional=True)
+    ]
+    drawn = [
+        (label, numbers(values, name, size=x.size, positive=log)) for label, values, name in labelled(curves, "curves")
+    ]
+    words(title, "title")
+    ax = axes_or_new(ax)
+    for (label, y), dash in zip(behind, cycle(_DASHES), strict=False):
         ax.plot(x, y, color="0.45", linewidth=1.2, linestyle=dash, label=label, zorder=1)
-    colours = ordered_colours(len(curves))
-    for (label, values), colour, style in zip(curves.items(), colours, line_styles(), strict=False):
-        y = _numbers(values, f"curves[{label!r}]", x.size)
+    for (label, y), colour, style in zip(drawn, ordered_colours(len(drawn)), line_styles(), strict=False):
         ax.plot(x, y, color=colour, linestyle=style["linestyle"], label=label)
     _axes(ax, xlabel, ylabel, xscale, yscale, x)
-    ax.legend(title=title or None)
+    legend(ax, title=title or None)
     return ax
 
 
@@ -106,30 +130,46 @@ def letter_panels(*panels: Axes) -> None:
     >>> panels[1].get_title(loc="left")
     'b'
     """
-    for letter, ax in zip("abcdefgh", panels, strict=False):
-        axes_or_new(ax).set_title(letter, loc="left", fontweight="bold")
+    if not 1 <= len(panels) <= len(ascii_lowercase):
+        raise ValueError(f"panels: expected 1 to {len(ascii_lowercase)} Axes, got {len(panels)}")
+    checked = [existing_axes(ax, f"panels[{place}]") for place, ax in enumerate(panels)]
+    for letter, ax in zip(ascii_lowercase, checked, strict=False):
+        ax.set_title(letter, loc="left", fontweight="bold")
 
 
-def _numbers(values: ArrayLike, argument: str, size: int | None = None) -> NDArray[Any]:
-    array = np.asarray(finite(real_array(values, argument, ndim=1), argument), dtype=float)
-    if size is not None and array.size != size:
-        raise ValueError(f"{argument}: expected {size} values, got {array.size}")
-    return array
+def _prepared(x: ArrayLike, xlabel: str, ylabel: str, xscale: Scale, yscale: Scale) -> NDArray[Any]:
+    """Return x after a check of it and of the words and scales of both axes."""
+    words(xlabel, "xlabel")
+    words(ylabel, "ylabel")
+    one_of(yscale, get_args(Scale), "yscale")
+    return numbers(x, "x", positive=one_of(xscale, get_args(Scale), "xscale") != "linear")
+
+
+def _line(
+    values: ArrayLike | Callable[[Any], Any], name: str, x: NDArray[Any], xscale: Scale, yscale: Scale
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return where a prediction is drawn, and its values there: a function on a fine grid, values at x."""
+    log = yscale != "linear"
+    if not callable(values):
+        return x, numbers(values, name, size=x.size, positive=log)
+    spaced = np.geomspace if x.min() > 0 else np.linspace
+    grid = spaced(x.min(), x.max(), 200)
+    with about(name):
+        line = values(grid)
+    return grid, numbers(line, name, size=grid.size, positive=log)
 
 
 def _axes(ax: Axes, xlabel: str, ylabel: str, xscale: Scale, yscale: Scale, x: NDArray[Any]) -> None:
     ax.set(xlabel=xlabel, ylabel=ylabel)
-    for axis, scale, name in ((ax.xaxis, xscale, "xscale"), (ax.yaxis, yscale, "yscale")):
+    for axis, scale in ((ax.xaxis, xscale), (ax.yaxis, yscale)):
         setter = ax.set_xscale if axis is ax.xaxis else ax.set_yscale
         if scale == "widths":
             setter("log", base=2)
             axis.set_major_locator(FixedLocator(list(np.unique(x))))
             axis.set_minor_locator(NullLocator())
             axis.set_major_formatter(FuncFormatter(_plain))
-        elif scale in {"linear", "log"}:
-            setter(scale)
         else:
-            raise ValueError(f"{name}: expected 'linear', 'log' or 'widths', got {scale!r}")
+            setter(scale)
 
 
 def _plain(value: float, position: int | None = None) -> str:
@@ -147,15 +187,21 @@ def falling(
 ) -> Axes:
     """Draw exact positive numbers as points on logarithmic axes, on thin lines of known rate.
 
-    x : shape (N,).  values, rates : label to N positive numbers.
+    x : N positive numbers.  values, rates : label to N positive numbers; there may be no rates.
     """
-    ax, x = axes_or_new(ax), _numbers(x, "x")
-    for (label, line), dash in zip(rates.items(), ("--", ":", "-."), strict=False):
-        y = _numbers(line, f"rates[{label!r}]", x.size)
+    x = _prepared(x, xlabel, ylabel, "widths", "log")
+    lines = [
+        (label, numbers(line, name, size=x.size, positive=True))
+        for label, line, name in labelled(rates, "rates", optional=True)
+    ]
+    exact = [
+        (label, numbers(points, name, size=x.size, positive=True)) for label, points, name in labelled(values, "values")
+    ]
+    ax = axes_or_new(ax)
+    for (label, y), dash in zip(lines, cycle(_DASHES), strict=False):
         ax.plot(x, y, color="0.35", linewidth=1, linestyle=dash, label=label, zorder=1)
-    for (label, points), style in zip(values.items(), line_styles(), strict=False):
-        y = _numbers(points, f"values[{label!r}]", x.size)
+    for (label, y), style in zip(exact, line_styles(), strict=False):
         ax.plot(x, y, marker=style["marker"], linestyle="none", label=label)
     _axes(ax, xlabel, ylabel, "widths", "log", x)
-    ax.legend()
+    legend(ax)
     return ax

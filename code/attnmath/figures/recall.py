@@ -9,7 +9,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from attnmath.figures.drawing import axes_or_new, line_styles
+from attnmath.checks import flag, one_of
+from attnmath.figures.drawing import (
+    SCALES,
+    axes_or_new,
+    labelled,
+    line_styles,
+    number,
+    numbers,
+    words,
+)
+from attnmath.figures.drawing import legend as draw_legend
 
 
 def recall_against(
@@ -20,24 +30,42 @@ def recall_against(
     """Draw recall with its interval against a quantity, one marker for each kind of attention.
 
     points : label to rows of x, recall, lower and upper end of its interval, shape (N, 4).
-    connected : join the points of a kind. chance : level of guessing, a grey line.
-    ticks : the only marks of the horizontal axis. legend : its place, or None for no legend.
+    connected : join the points of a kind.  chance : level of guessing, a grey line.
+    xscale : "linear" or "log".  ticks : the only marks of the horizontal axis.
+    legend : its place, or None for no legend.
     """
+    log = one_of(xscale, SCALES, "xscale") == "log"
+    tables = [(label, _intervals(rows, name, log)) for label, rows, name in labelled(points, "points")]
+    connected, level = flag(connected, "connected"), None if chance is None else number(chance, "chance")
+    marks = None if ticks is None else numbers(ticks, "ticks", positive=log)
+    words(xlabel, "xlabel")
+    words(title, "title")
+    if legend is not None:
+        one_of(legend, ("best", "center"), "legend")
     ax = axes_or_new(ax)
-    if chance is not None:
-        ax.axhline(chance, color="0.6", linewidth=1.2)
-    for (label, rows), style in zip(points.items(), line_styles(), strict=False):
-        table = np.asarray(rows, dtype=float)
-        if table.ndim != 2 or table.shape[1] != 4 or not np.all(np.isfinite(table)):
-            raise ValueError(f"points[{label!r}]: expected finite rows (x, recall, low, high), got {table.shape}")
+    if level is not None:
+        ax.axhline(level, color="0.6", linewidth=1.2)
+    for (label, table), style in zip(tables, line_styles(), strict=False):
         x, middle, low, high = table.T
         bars = np.abs(np.clip([low, high], 0, 1) - middle)
         line = style if connected else style | {"linestyle": "none"}
         ax.errorbar(x, middle, bars, label=label, capsize=2, markersize=5, elinewidth=1, alpha=0.85, **line)
     ax.set(xlabel=xlabel, ylabel="$R$", xscale=xscale, ylim=(-0.03, 1.05), title=title)
-    if ticks is not None:
-        ax.set_xticks(np.asarray(ticks), [f"{tick:g}" for tick in np.asarray(ticks)])
+    if marks is not None:
+        ax.set_xticks(marks, [f"{tick:g}" for tick in marks])
         ax.set_xticks([], minor=True)
     if legend is not None:
-        ax.legend(loc=legend)
+        draw_legend(ax, loc=legend)
     return ax
+
+
+def _intervals(rows: ArrayLike, name: str, log: bool) -> np.ndarray:
+    """Return rows of x, recall, low, high, with the recall between 0 and 1 and within its interval."""
+    table = numbers(rows, name, ndim=2)
+    if table.shape[1] != 4:
+        raise ValueError(f"{name}: expected rows (x, recall, low, high), got shape {table.shape}")
+    numbers(table[:, 0], name, positive=log)
+    _, middle, low, high = table.T
+    if np.any(middle < 0) or np.any(middle > 1) or np.any(low > middle) or np.any(high < middle):
+        raise ValueError(f"{name}: expected a recall between 0 and 1 and within its interval, got {table.tolist()}")
+    return table

@@ -62,9 +62,7 @@ def show(figure: Figure) -> Picture:
     Traceback (most recent call last):
     TypeError: figure: expected a matplotlib Figure, got Axes; an Axes has it as its attribute `figure`
     """
-    if not isinstance(figure, Figure):
-        hint = "; an Axes has it as its attribute `figure`" if hasattr(figure, "figure") else ""
-        raise TypeError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}{hint}")
+    _expect_figure(figure)
     try:
         png = encode(figure, "png")
         svg = encode(figure, "svg").decode("utf-8")
@@ -76,14 +74,21 @@ def show(figure: Figure) -> Picture:
 def encode(figure: Figure, format: str) -> bytes:
     """Encode a figure so that equal figures give equal bytes: no date, no version, fixed ids.
 
-    `ValueError` for a format other than "png" and "svg".
+    `ValueError` for a format other than "png" and "svg", `TypeError` for anything but a `matplotlib.figure.Figure`.
     """
+    _expect_figure(figure)
     if format not in FORMATS:
         raise ValueError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
     buffer = io.BytesIO()
     with plt.style.context(STYLE):
         figure.savefig(buffer, format=format, metadata=_METADATA[format])
     return buffer.getvalue()
+
+
+def _expect_figure(figure: Figure) -> None:
+    if not isinstance(figure, Figure):
+        hint = "; an Axes has it as its attribute `figure`" if hasattr(figure, "figure") else ""
+        raise TypeError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}{hint}")
 
 
 def _summary(figure: Figure) -> str:

@@ -8,7 +8,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from attnmath.figures.drawing import axes_or_new, line_styles
+from attnmath.figures.drawing import (
+    axes_or_new,
+    labelled,
+    legend,
+    line_styles,
+    number,
+    numbers,
+    pair,
+    words,
+)
 
 
 def clouds_over_diagonal(
@@ -17,22 +26,28 @@ def clouds_over_diagonal(
 ) -> Axes:  # fmt: skip
     """Draw clouds of points (x, y) beside the grey diagonal y = x.
 
+    clouds : label to x and y, of one size.
     special : at most two single points that get a large marker and a label of their own.
     """
+    arrays = [(label, *_cloud(points, name)) for label, points, name in labelled(clouds, "clouds")]
+    singles = [
+        (label, tuple(number(v, name) for v in pair(point, name, "x and y")))
+        for label, point, name in labelled(special, "special", optional=True)
+    ]
+    if len(singles) > 2:
+        raise ValueError(f"special: expected at most 2 points, got {len(singles)}")
+    words(xlabel, "xlabel")
+    words(ylabel, "ylabel")
     ax = axes_or_new(ax)
-    arrays = {label: tuple(np.ravel(np.asarray(v, dtype=float)) for v in pair) for label, pair in clouds.items()}
-    for label, (x, y) in arrays.items():
-        if x.shape != y.shape or not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
-            raise ValueError(f"clouds[{label!r}]: expected as many finite x as y, got {x.size} and {y.size}")
-    everything = np.concatenate([values for pair in arrays.values() for values in pair])
+    everything = np.concatenate([values for _, x, y in arrays for values in (x, y)])
     ends = [everything.min(), everything.max()]
     ax.plot(ends, ends, color="0.7", linewidth=3, zorder=1)
-    for (label, (x, y)), style in zip(arrays.items(), line_styles(), strict=False):
+    for (label, x, y), style in zip(arrays, line_styles(), strict=False):
         ax.plot(x, y, marker=style["marker"], linestyle="none", markersize=3.5, alpha=0.5, label=label)
-    for (label, (at_x, at_y)), marker in zip((special or {}).items(), "*X", strict=False):
+    for (label, (at_x, at_y)), marker in zip(singles, "*X", strict=False):
         ax.plot([at_x], [at_y], marker=marker, linestyle="none", markersize=11, color="0.1", label=label)
     ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
-    ax.legend()
+    legend(ax)
     return ax
 
 
@@ -44,29 +59,41 @@ def errors_by_method(
     x : shape (N,).  errors : label to N values. What is smaller than the rounding is drawn at the rounding; what
     is no number, or off by more than 1, is drawn at 1.
     """
+    x = numbers(x, "x")
+    given = [
+        (label, numbers(values, name, size=x.size, gaps=True)) for label, values, name in labelled(errors, "errors")
+    ]
+    words(xlabel, "xlabel")
     ax = axes_or_new(ax)
     rounding = float(np.finfo(float).eps)
-    for (label, values), style in zip(errors.items(), line_styles(), strict=False):
-        y = np.asarray(values, dtype=float)
-        if y.shape != np.shape(x):
-            raise ValueError(f"errors[{label!r}]: expected {np.size(x)} values, got {y.size}")
-        y = np.clip(np.where(np.isfinite(y), y, 1.0), rounding, 1.0)
+    for (label, values), style in zip(given, line_styles(), strict=False):
+        y = np.clip(np.where(np.isfinite(values), values, 1.0), rounding, 1.0)
         ax.plot(x, y, label=label, linestyle="none", marker=style["marker"])
     ax.set(xlabel=xlabel, ylabel="relative error", yscale="log")
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax
 
 
 def times_by_method(times: Mapping[str, float], *, xlabel: str = "microseconds", ax: Axes | None = None) -> Axes:
-    """Draw times as points on a logarithmic axis, one line for each method."""
+    """Draw times as points on a logarithmic axis, one line for each method.
+
+    times : label to a positive number.
+    """
+    given = [(label, number(value, name, positive=True)) for label, value, name in labelled(times, "times")]
+    words(xlabel, "xlabel")
     ax = axes_or_new(ax)
-    values = np.asarray(list(times.values()), dtype=float)
-    if values.size == 0 or not np.all(values > 0):
-        raise ValueError(f"times: expected positive numbers, got {dict(times)}")
+    values = np.asarray([value for _, value in given])
     places = np.arange(values.size)[::-1]
     ax.hlines(places, values.min() / 3, values, color="0.8", linewidth=2)
     ax.plot(values, places, "o", color="C0")
     ax.set(xlabel=xlabel, xscale="log", xlim=(values.min() / 3, values.max() * 3))
-    ax.set_yticks(places, list(times))
+    ax.set_yticks(places, [label for label, _ in given])
     ax.grid(visible=False, axis="y")
     return ax
+
+
+def _cloud(points: tuple[ArrayLike, ArrayLike], name: str) -> tuple[np.ndarray, np.ndarray]:
+    x, y = (np.ravel(numbers(values, name, ndim=None)) for values in pair(points, name, "x and y"))
+    if x.size != y.size:
+        raise ValueError(f"{name}: expected as many x as y, got {x.size} and {y.size}")
+    return x, y

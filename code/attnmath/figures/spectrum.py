@@ -8,7 +8,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from attnmath.figures.drawing import axes_or_new, line_styles
+from attnmath.figures.drawing import (
+    axes_or_new,
+    complex_numbers,
+    labelled,
+    legend,
+    line_styles,
+    number,
+    numbers,
+    pair,
+    words,
+)
 
 
 def dots_by_layer(
@@ -24,15 +34,20 @@ def dots_by_layer(
     values : shape (layers, heads).
     intervals : lower and upper bounds of each head's value, of the same shape; drawn as bars.
     """
+    dots = numbers(values, "values", ndim=2)
+    levels = () if isinstance(bounds, tuple | list) and not bounds else numbers(bounds, "bounds")
+    bars = None if intervals is None else [
+        numbers(bound, "intervals", ndim=2) for bound in pair(intervals, "intervals", "lower and upper bounds")
+    ]  # fmt: skip
+    if bars is not None and not all(bar.shape == dots.shape for bar in bars):
+        raise ValueError(f"intervals: expected shape {dots.shape} each, got {bars[0].shape} and {bars[1].shape}")
+    words(ylabel, "ylabel")
     ax = axes_or_new(ax)
-    dots = _by_layer(values, "values")
-    for bound in bounds:
-        ax.axhline(bound, color="0.6", linewidth=1.5)
+    for level in levels:
+        ax.axhline(level, color="0.6", linewidth=1.5)
     x = np.arange(1, len(dots) + 1)[:, None] + np.linspace(-0.25, 0.25, dots.shape[1])
-    if intervals is not None:
-        low, high = (_by_layer(bound, "intervals") for bound in intervals)
-        if low.shape != dots.shape or high.shape != dots.shape:
-            raise ValueError(f"intervals: expected shape {dots.shape} each, got {low.shape} and {high.shape}")
+    if bars is not None:
+        low, high = bars
         ax.vlines(x.ravel(), low.ravel(), high.ravel(), color="0.75", linewidth=2, zorder=1)
     for across, row in zip(x, dots, strict=True):
         ax.plot(across, row, "o", color="C0", alpha=0.8)
@@ -43,16 +58,18 @@ def dots_by_layer(
 def unit_disc(
     values: ArrayLike, *, reference: ArrayLike | None = None, title: str = "", ax: Axes | None = None
 ) -> Axes:
-    """Draw complex numbers in the unit disc; reference values are small crosses."""
+    """Draw complex numbers in the unit disc; reference values are small crosses.
+
+    values, reference : of any shape.
+    """
+    points = complex_numbers(values, "values")
+    crosses = None if reference is None else complex_numbers(reference, "reference")
+    words(title, "title")
     ax = axes_or_new(ax)
     angle = np.linspace(0, 2 * np.pi, 361)
     ax.plot(np.cos(angle), np.sin(angle), color="0.6", linewidth=1.5)
-    if reference is not None:
-        crosses = np.ravel(np.asarray(reference, dtype=complex))
+    if crosses is not None:
         ax.plot(crosses.real, crosses.imag, "x", color="C1", markersize=5)
-    points = np.ravel(np.asarray(values, dtype=complex))
-    if not np.all(np.isfinite(points)):
-        raise ValueError("values: expected finite numbers")
     ax.plot(points.real, points.imag, "o", color="C0", markersize=3, alpha=0.45, markeredgewidth=0)
     ax.set(xlabel=r"$\mathrm{Re}\,\lambda$", ylabel=r"$\mathrm{Im}\,\lambda$", aspect="equal", title=title)
     ticks = (-1, -0.5, 0, 0.5, 1)
@@ -63,25 +80,42 @@ def unit_disc(
 def decays_beside_predictions(
     decays: Mapping[str, ArrayLike], rates: Mapping[str, float], *, ylabel: str = "", ax: Axes | None = None
 ) -> Axes:
-    """Draw sequences that fall with k = 1, 2, ... over grey lines rate^k, on a logarithmic axis."""
+    """Draw sequences that fall with k = 1, 2, ... over grey lines rate^k, on a logarithmic axis.
+
+    decays : label to numbers of at least 0.  rates : the same labels to numbers from 0 to 1.
+    """
+    sequences = [(label, _at_least_0(numbers(v, name), name)) for label, v, name in labelled(decays, "decays")]
+    predicted = {label: number(rate, name) for label, rate, name in labelled(rates, "rates")}
+    if predicted.keys() != dict(sequences).keys():
+        raise ValueError(f"rates: expected the labels {[s for s, _ in sequences]} of decays, got {list(predicted)}")
+    for label, rate in predicted.items():
+        if not 0 <= rate <= 1:
+            raise ValueError(f"rates[{label!r}]: expected a number from 0 to 1, got {rate:g}")
+    words(ylabel, "ylabel")
     ax = axes_or_new(ax)
-    for (label, values), style in zip(decays.items(), line_styles(), strict=False):
-        k = np.arange(1, len(np.asarray(values)) + 1)
-        ax.plot(k, float(rates[label]) ** k, color="0.7", linewidth=3, zorder=1)
-        ax.plot(k, np.asarray(values), label=label, linestyle=style["linestyle"])
+    for (label, values), style in zip(sequences, line_styles(), strict=False):
+        k = np.arange(1, len(values) + 1)
+        ax.plot(k, predicted[label] ** k, color="0.7", linewidth=3, zorder=1)
+        ax.plot(k, values, label=label, linestyle=style["linestyle"])
     ax.set(xlabel="$k$", ylabel=ylabel, yscale="log", ylim=(1e-13, 2))
-    ax.legend(loc="lower right")
+    legend(ax, loc="lower right")
     return ax
 
 
 def rates_on_the_diagonal(
     predicted: ArrayLike, measured: ArrayLike, *, xlabel: str = "", ylabel: str = "", ax: Axes | None = None
 ) -> Axes:
-    """Draw positive measured rates against predicted ones on logarithmic axes, over the diagonal."""
+    """Draw positive measured rates against predicted ones on logarithmic axes, over the diagonal.
+
+    predicted, measured : of any shape, as many of each.
+    """
+    x = np.ravel(numbers(predicted, "predicted", ndim=None, positive=True))
+    y = np.ravel(numbers(measured, "measured", ndim=None, positive=True))
+    if x.size != y.size:
+        raise ValueError(f"predicted, measured: expected as many of each, got {x.size} and {y.size}")
+    words(xlabel, "xlabel")
+    words(ylabel, "ylabel")
     ax = axes_or_new(ax)
-    x, y = (np.ravel(np.asarray(values, dtype=float)) for values in (predicted, measured))
-    if x.shape != y.shape or not (np.all(x > 0) and np.all(y > 0)):
-        raise ValueError(f"predicted, measured: expected as many positive rates of each, got {len(x)} and {len(y)}")
     ends = [min(x.min(), y.min()), max(x.max(), y.max())]
     ax.plot(ends, ends, color="0.7", linewidth=3, zorder=1)
     ax.plot(x, y, "o", color="C0", alpha=0.6)
@@ -95,24 +129,33 @@ def quantile_bands(
 ) -> Axes:  # fmt: skip
     """Draw falling sequences as a median within a band, on a logarithmic axis.
 
-    bands : label to lower quantile, median and upper quantile, shape (3, n).
+    bands : label to lower quantile, median and upper quantile, positive, shape (3, n).
     mark : an index to mark with a dotted line.
     """
+    drawn = [(label, _band(values, name)) for label, values, name in labelled(bands, "bands")]
+    place = None if mark is None else number(mark, "mark")
+    words(xlabel, "xlabel")
+    words(ylabel, "ylabel")
     ax = axes_or_new(ax)
-    for label, values in bands.items():
-        low, middle, high = np.asarray(values, dtype=float)
+    for label, (low, middle, high) in drawn:
         index = np.arange(1, len(middle) + 1)
         (line,) = ax.plot(index, middle, label=label)
         ax.fill_between(index, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-    if mark is not None:
-        ax.axvline(mark, color="0.3", linestyle=":", linewidth=1.2)
+    if place is not None:
+        ax.axvline(place, color="0.3", linestyle=":", linewidth=1.2)
     ax.set(xlabel=xlabel, ylabel=ylabel, yscale="log")
-    ax.legend()
+    legend(ax)
     return ax
 
 
-def _by_layer(values: ArrayLike, name: str) -> np.ndarray:
-    array = np.asarray(values, dtype=float)
-    if array.ndim != 2 or not np.all(np.isfinite(array)):
-        raise ValueError(f"{name}: expected finite numbers of shape (layers, heads), got shape {array.shape}")
-    return array
+def _at_least_0(values: np.ndarray, name: str) -> np.ndarray:
+    if np.any(values < 0):
+        raise ValueError(f"{name}: expected numbers of at least 0, got {values.min():g}")
+    return values
+
+
+def _band(values: ArrayLike, name: str) -> np.ndarray:
+    band = numbers(values, name, ndim=2, size=3, positive=True)
+    if np.any(np.diff(band, axis=0) < 0):
+        raise ValueError(f"{name}: expected lower quantile <= median <= upper quantile, got another order")
+    return band

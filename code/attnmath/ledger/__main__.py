@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from attnmath.ledger import VERDICTS, audit, collate
+from attnmath.ledger import VERDICTS, LedgerError, audit, collate
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> int:
     root = parser.parse_args(arguments).root
     try:
         counts, problems = Counter(row.claim.verdict for row in collate(root)), audit(root)
-    except FileNotFoundError as error:
+    except (OSError, LedgerError) as error:
         parser.error(str(error))
     print(", ".join(f"{counts[v]} {v}" for v in VERDICTS))
     for problem in problems:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,10 @@ class Claim:
     chapter: str = ""
 
     def __post_init__(self) -> None:
+        for field, optional in ((f.name, f.default is None) for f in fields(self)):
+            value = getattr(self, field)
+            if not isinstance(value, str) and not (optional and value is None):
+                raise LedgerError(f"{field}: expected text, got {type(value).__name__} {value!r}")
         if not _ID.fullmatch(self.id):
             raise LedgerError(
                 f"id: expected words of letters, digits, dots and hyphens between slashes, got {self.id!r}"
@@ -125,7 +129,7 @@ class Claim:
                 because: str = "", of: str = "", also: tuple[Any, ...] = ()) -> Card:  # fmt: skip
         """Verdict *confirmed*: see `attnmath.ledger.agreement`."""
         check = agreement(observed, expected, mistake=mistake, tolerance=tolerance, because=because, of=of)
-        return self._judge("confirmed", check, *map(_evidence, also))
+        return self._judge("confirmed", check, *_also(self, also))
 
     def define(self, *properties: Any) -> Card:
         """Verdict *defined*: the properties that the definition is said to have, each tested."""
@@ -151,7 +155,7 @@ class Claim:
     def _correct(self, verdict: str, printed: Evidence, holds: Any, also: tuple[Any, ...]) -> Card:
         first = _of_kind(self, (printed,), {"counterexample"})
         second = _of_kind(self, (holds,), {"derivation", "agreement"})
-        return self._judge(verdict, *first, *second, *map(_evidence, also))
+        return self._judge(verdict, *first, *second, *_also(self, also))
 
     def _judge(self, verdict: str, *evidence: Evidence) -> Card:
         if verdict != self.verdict:
@@ -201,16 +205,16 @@ class Card:
     def html(self) -> str:
         """Return the card as an HTML fragment; mathematics is marked up for MathJax."""
         claim = self.claim
-        outcome = f' <strong class="claim-outcome">{claim.outcome}</strong>' if claim.outcome else ""
+        outcome = f' <strong class="claim-outcome">{html.escape(claim.outcome)}</strong>' if claim.outcome else ""
         items = "".join(f"<li>{_markup(e.markup or e.text)}</li>" for e in self.evidence)
         notes = "".join(
             f'<p class="claim-{name.split()[-1].lower()}"><strong>{name}:</strong> {_markup(text)}</p>'
             for name, text in self._notes()
         )
-        opening = (
-            f'<details class="claim-card verdict-{claim.verdict.replace(" ", "-")} {_TYPESET}" id="{claim.anchor}">'
-        )
-        name = f'<span class="claim-title">{_markup(claim.title)}</span> <span class="claim-id">{claim.id}</span>'
+        key, anchor = html.escape(claim.id), html.escape(claim.anchor)
+        kind = claim.verdict.replace(" ", "-")
+        opening = f'<details class="claim-card verdict-{kind} {_TYPESET}" id="{anchor}">'
+        name = f'<span class="claim-title">{_markup(claim.title)}</span> <span class="claim-id">{key}</span>'
         return "\n".join(
             [
                 opening,
@@ -246,7 +250,10 @@ def load_claims(chapter: str, folder: str | Path = ".") -> dict[str, Claim]:
     path = Path(folder) / f"{chapter}.claims.yml"
     if not path.is_file():
         raise FileNotFoundError(f"chapter: expected the claims of {chapter!r} in {path}, found no such file")
-    entries = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+    try:
+        entries = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise LedgerError(f"{path}: expected YAML, got {' '.join(str(error).split())}") from None
     if not isinstance(entries, dict) or not entries:
         raise LedgerError(f"{path}: expected a mapping from claim ids to their fields")
     return {str(key): _claim(str(key), fields, path) for key, fields in entries.items()}
@@ -284,6 +291,14 @@ def _of_kind(claim: Claim, evidence: tuple[Any, ...], kinds: set[str]) -> tuple[
         got = ", ".join(e.kind if isinstance(e, Evidence) else type(e).__name__ for e in found) or "nothing"
         raise LedgerError(f"{claim.id}: evidence: expected {' or '.join(sorted(kinds))}, got {got}")
     return found
+
+
+def _also(claim: Claim, evidence: Any) -> tuple[Evidence, ...]:
+    """Return further evidence of any kind, or none."""
+    if not isinstance(evidence, tuple | list):
+        raise LedgerError(f"{claim.id}: also: expected a tuple of evidence, got {type(evidence).__name__}")
+    kinds = {"derivation", "agreement", "counterexample", "observation"}
+    return _of_kind(claim, tuple(evidence), kinds) if evidence else ()
 
 
 def _markup(text: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnmath.ledger.claims import MIME, Claim, load_claims
+from attnmath.ledger.evidence import LedgerError
 
 _SUFFIX = ".claims.yml"
 
@@ -64,9 +65,16 @@ def records_of(notebook: Path) -> list[dict[str, Any]]:
     """Return the verdict records in the stored outputs of a notebook, in order."""
     if not notebook.is_file():
         return []
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    outputs = [o for c in cells if c["cell_type"] == "code" for o in c["outputs"]]
-    return [o["data"][MIME] for o in outputs if MIME in o.get("data", {})]
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        outputs = [o for c in cells if c["cell_type"] == "code" for o in c["outputs"]]
+        found = [o["data"][MIME] for o in outputs if MIME in o.get("data", {})]
+    except (ValueError, KeyError, TypeError) as error:
+        raise LedgerError(f"{notebook}: expected a notebook, got {type(error).__name__}: {error}") from None
+    for record in found:
+        if not isinstance(record, dict) or not {"claim", "verdict"} <= set(record):
+            raise LedgerError(f"{notebook}: expected a record with its claim and verdict, got {record!r}")
+    return found
 
 
 def _audit_chapter(path: Path, claims: dict[str, Claim]) -> Iterator[str]:

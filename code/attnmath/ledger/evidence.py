@@ -94,12 +94,15 @@ def agreement(
     mistake : a name and the values of a wrong version, of the same shape or a single one. Every entry must
         agree with `expected`; at least one must disagree with the mistake.
     """
+    _words(because, "because", blank=True)
+    _words(of, "of", blank=True)
     if isinstance(observed, Estimate):
         if tolerance is not None or because:
             raise TypeError(
                 "tolerance, because: expected neither for an Estimate: its standard errors are the tolerance"
             )
-        values, errors = np.asarray(observed.value, dtype=float), np.asarray(observed.standard_error, dtype=float)
+        values = _numbers(observed.value, "observed")
+        errors = _like(values, observed.standard_error, "observed: standard_error")
         if np.any(errors == 0):
             raise LedgerError(
                 "observed: expected positive standard errors; exact numbers take tolerance=0 and a reason"
@@ -109,7 +112,7 @@ def agreement(
         values = _numbers(observed, "observed")
         if tolerance is None or not because.strip():
             raise TypeError("tolerance, because: expected both for plain numbers: how far off, and why that far")
-        bound = _numbers(tolerance, "tolerance")
+        bound = _like(values, tolerance, "tolerance")
         if np.any(bound < 0):
             raise LedgerError(f"tolerance: expected non-negative numbers, got {bound}")
     name, wrong = _named(mistake)
@@ -154,20 +157,24 @@ def counterexample(
         comparison must be able to come out the other way.
     of, where : the quantity and the instance in words (`where` is made from `at` unless given).
     """
-    if relation not in _RELATIONS:
+    if not isinstance(relation, str) or relation not in _RELATIONS:
         raise ValueError(f"relation: expected one of {' '.join(_RELATIONS)}, got {relation!r}")
     if not callable(quantity):
         raise TypeError(f"quantity: expected a function of the instance, got {type(quantity).__name__} {quantity!r}")
-    if not at:
-        raise TypeError("at: expected the instance: a mapping from the function's parameters to values, got nothing")
+    for name, instance in (("at", at), ("obeys", {"": None} if obeys is None else obeys)):
+        if not isinstance(instance, Mapping) or not instance:
+            got = repr(instance) if instance else "nothing"
+            raise TypeError(f"{name}: expected a mapping from the function's parameters to values, got {got}")
+    _words(of, "of")
+    _words(where, "where", blank=True)
     if instead is None and obeys is None:
         raise TypeError(
             "instead, obeys: expected what the corrected statement gives, or an instance where the sentence holds"
         )
     _uses_its_arguments(quantity)
     tol = _exact_number(tolerance, "tolerance")
-    if tol < 0:
-        raise ValueError(f"tolerance: expected a non-negative number, got {tolerance}")
+    if not 0 <= tol < sp.oo:
+        raise ValueError(f"tolerance: expected a non-negative finite number, got {tolerance}")
 
     def compare(instance: Mapping[str, Any], other: Any, slack: Any) -> tuple[bool, Any, Any]:
         left, right = quantity(**instance), other(**instance) if callable(other) else other
@@ -213,12 +220,12 @@ def observation(
         model). It must not come out as supported.
     units : what the standard errors take as independent: "30 sequences", "6 layers, heads averaged within each".
     """
-    if relation not in {"<", ">"}:
+    if not isinstance(relation, str) or relation not in {"<", ">"}:
         raise ValueError(f"relation: expected '<' or '>', got {relation!r}")
-    reference = float(_numbers(reference, "reference"))
+    reference = float(_like(np.zeros(()), reference, "reference"))
     name, absent = _named(null, "null")
-    if not units.strip() or not of.strip():
-        raise TypeError("units, of: expected the independent units and the quantity in words")
+    _words(units, "units")
+    _words(of, "of")
     for estimate, argument in ((observed, "observed"), (absent, "null")):
         if not isinstance(estimate, Estimate) or np.ndim(estimate.value):
             raise TypeError(f"{argument}: expected one Estimate, got {type(estimate).__name__}")
@@ -276,30 +283,45 @@ def _exact_number(value: Any, argument: str) -> sp.Expr:
         if np.isnan(value):
             raise LedgerError(f"{argument}: expected a number, got NaN")
         return sp.nsimplify(float(value), rational=True) if np.isfinite(value) else sp.sympify(float(value))
-    number = sp.sympify(value.item() if isinstance(value, np.generic) else value)
+    try:
+        number = sp.sympify(value.item() if isinstance(value, np.generic) else value)
+    except sp.SympifyError:
+        raise TypeError(f"{argument}: expected a real number, got {type(value).__name__} {value!r}") from None
     if not isinstance(number, sp.Expr) or number.is_extended_real is False or number is sp.nan:
         raise TypeError(f"{argument}: expected a real number, got {type(value).__name__} {value!r}")
     return number
 
 
+def _words(value: Any, argument: str, *, blank: bool = False) -> None:
+    """Raise an error unless a value is text, and says something."""
+    if not isinstance(value, str) or not (blank or value.strip()):
+        raise TypeError(f"{argument}: expected words, got {type(value).__name__} {value!r}")
+
+
 def _numbers(value: Any, argument: str) -> np.ndarray:
-    array = np.asarray(value)
-    if array.dtype.kind in "USO" and not all(isinstance(x, sp.Basic) for x in array.ravel()):
-        raise TypeError(f"{argument}: expected numbers, got {value!r}")
-    array = array.astype(float)
+    """Return finite real numbers, exact or not, as an array of doubles."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{argument}: expected numbers, got a masked array")
+    try:
+        array = np.asarray(value)
+        exact = array.dtype == object and all(isinstance(x, sp.Basic) for x in array.ravel())
+        if array.dtype.kind not in "biuf" and not exact:
+            raise TypeError(f"got {array.dtype}")
+        array = array.astype(float)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{argument}: expected real numbers, got {value!r} ({error})") from None
     if array.size == 0 or not np.all(np.isfinite(array)):
         raise LedgerError(f"{argument}: expected finite numbers, got {array}")
     return array
 
 
 def _like(values: np.ndarray, other: Any, argument: str) -> np.ndarray:
-    """Return numbers in the shape of the observed ones."""
+    """Return numbers in the shape of the observed ones: of that shape, or a single one for all."""
     array = _numbers(other, argument)
-    try:
-        return np.broadcast_to(array, values.shape)
-    except ValueError:
-        wanted = f"shape {values.shape} or a single number"
-        raise LedgerError(f"{argument}: expected {wanted}, got shape {array.shape}") from None
+    if array.shape != values.shape and array.size != 1:
+        wanted = f"shape {values.shape} or a single number" if values.ndim else "a single number"
+        raise LedgerError(f"{argument}: expected {wanted}, got shape {array.shape}")
+    return array if array.shape == values.shape else np.full(values.shape, array.item())
 
 
 def _listed(names: list[str]) -> str:

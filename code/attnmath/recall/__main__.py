@@ -1,4 +1,8 @@
-"""Command line: ``python -m attnmath.recall --out recall.csv --jobs 2`` runs the sweep, or what is left of it."""
+"""Command line: ``python -m attnmath.recall --out recall.csv --jobs 2`` runs the sweep, or what is left of it.
+
+The default grid has 540 runs. A run that is in the table is not repeated, so that the command goes on where it
+was interrupted.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +10,68 @@ import argparse
 import sys
 from pathlib import Path
 
-import joblib
+from attnmath.recall.table import ATTENTION_NAMES, PAIRS, RATES, SEEDS, WIDTHS
 
-from attnmath.recall import sweep
-from attnmath.recall.models import ATTENTIONS
+#: What the package needs beyond its core to train models.
+_EXTRA = ("joblib", "torch", "tqdm")
+_VALUES = {
+    "pairs": (int, PAIRS, "pairs of a key and its value in a sequence"),
+    "widths": (int, WIDTHS, "widths of the model"),
+    "seeds": (int, SEEDS, "seeds of weights and sequences"),
+    "rates": (float, RATES, "learning rates"),
+}
 
 
 def main() -> int:
-    """Run the missing part of the grid and write the table and its provenance."""
-    default = sweep.grid.__defaults__ or ()
+    """Run the missing part of the grid and write the table and its provenance; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m attnmath.recall", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="table to write, or to continue (.csv)")
     parser.add_argument("--jobs", type=int, default=None, help="runs at a time (joblib's default unless given)")
     parser.add_argument("--backend", default="loky", help="joblib backend: loky, dask, ray, ...")
-    parser.add_argument("--attentions", nargs="+", choices=list(ATTENTIONS), default=default[0])
-    for name, kind, values in zip(("pairs", "widths", "seeds", "rates"), (int, int, int, float), default[1:],
-                                  strict=True):  # fmt: skip
-        parser.add_argument(f"--{name}", nargs="+", type=kind, default=values, help=f"default: {values}")
+    parser.add_argument("--attentions", nargs="+", choices=ATTENTION_NAMES, default=ATTENTION_NAMES,
+                        help="what turns scores into weights, default: all")  # fmt: skip
+    for name, (kind, values, meaning) in _VALUES.items():
+        shown = " ".join(map(str, values))
+        parser.add_argument(f"--{name}", nargs="+", type=kind, default=values, help=f"{meaning}, default: {shown}")
     parser.add_argument("--steps", type=int, default=1000, help="training steps in each run, default: 1000")
     given = parser.parse_args()
     if given.jobs is not None and given.jobs == 0:
         parser.error("argument --jobs: expected a number of processes (or -1 for all cores), got 0")
+    if given.out.is_dir():
+        return _end(f"argument --out: expected a file, got the folder {given.out}", 2)
+    try:
+        return _run(given)
+    except KeyboardInterrupt:
+        return _end(f"interrupted; the finished runs are in {given.out}, and the same command does the others", 130)
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRA:
+            raise
+        return _end(f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"', 1)
+    except OSError as error:
+        return _end(f"cannot write {error.filename or given.out} ({error.strerror or error}); when it can be written, "
+                    "the same command goes on where it stopped", 1)  # fmt: skip
+
+
+def _run(given: argparse.Namespace) -> int:
+    # Imported here, so that --help needs no more than the core of the package.
+    import joblib
+
+    from attnmath.recall import sweep
+
     try:
         runs = sweep.grid(given.attentions, given.pairs, given.widths, given.seeds, given.rates, steps=given.steps)
         with joblib.parallel_config(backend=given.backend):
             count = sweep.sweep(runs, given.out, jobs=given.jobs)
         record = sweep.write_provenance(given.out, sweep.command_line())
     except (ValueError, TypeError) as error:
-        parser.error(str(error))
+        return _end(f"error: {error}", 2)
     print(f"{count} new runs in {given.out}, described in {record}")
     return 0
+
+
+def _end(message: str, status: int) -> int:
+    print(f"python -m attnmath.recall: {message}", file=sys.stderr)
+    return status
 
 
 if __name__ == "__main__":

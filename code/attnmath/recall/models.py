@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
-from attnmath.checks import positive_integer
+from attnmath.checks import instance, one_of, positive_integer
 from attnmath.kernels import elu_plus_one
 from attnmath.recall.task import KEYS, VALUES
 
@@ -98,8 +98,8 @@ class Recaller(nn.Module):
 
     def __init__(self, attention: str, width: int, generator: torch.Generator) -> None:
         super().__init__()
-        if attention not in ATTENTIONS:
-            raise ValueError(f"attention: expected one of {', '.join(ATTENTIONS)}, got {attention!r}")
+        one_of(attention, ATTENTIONS, "attention")
+        instance(generator, torch.Generator, "generator")
         width = positive_integer(width, "width")
         self.embed = skip_init(nn.Embedding, KEYS + VALUES, width)
         self.layers = nn.ModuleList(Layer(attention, width) for _ in range(2))

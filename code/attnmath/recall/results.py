@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from attnmath.checks import about, floats, function, instance, number, one_of, positive_integer
 from attnmath.estimate import Estimate, mean
-from attnmath.recall.table import read_table
+from attnmath.recall.table import ATTENTION_NAMES, read_table
 
 Row = dict[str, Any]
+_GROUP = ("attention", "pairs", "width")
 
 
 class Cell(NamedTuple):
@@ -48,8 +50,7 @@ def best_cells(rows: Sequence[Row]) -> list[Cell]:
 
     Every attention gets the same choice of rates.
     """
-    if not rows:
-        raise ValueError("rows: expected at least one run, got none")
+    rows = _runs(rows, "rows", (*_GROUP, "rate", "recall"))
     groups: dict[tuple[str, int, int], dict[float, list[Row]]] = {}
     for row in rows:
         by_rate = groups.setdefault((row["attention"], row["pairs"], row["width"]), {})
@@ -69,13 +70,17 @@ def concentration(run: Row) -> tuple[float, float]:
     >>> concentration({"S_1": 0.5, "S_2": 0.2, "support_1": 3.0, "support_2": 1.1})
     (0.2, 1.1)
     """
+    (run,) = _runs([run], "run", ("S_1", "S_2", "support_1", "support_2"))
     layers = [(run[f"S_{k}"], run[f"support_{k}"]) for k in (1, 2) if not math.isnan(run[f"S_{k}"])]
     return min(layers, default=(math.nan, math.nan), key=lambda layer: layer[1])
 
 
 def recall(cell: Cell) -> Estimate:
     """Mean recall over the seeds with its standard error."""
-    return mean([run["recall"] for run in cell.runs])
+    runs = _runs(instance(cell, Cell, "cell").runs, "cell", ("recall",))
+    if len(runs) < 2:
+        raise ValueError("cell: expected at least 2 runs, got 1: one has no standard error")
+    return mean([run["recall"] for run in runs])
 
 
 def by_width_and_seed(cells: Sequence[Cell], attention: str, quantity: Callable[[Row], float]) -> NDArray[Any]:
@@ -87,11 +92,17 @@ def by_width_and_seed(cells: Sequence[Cell], attention: str, quantity: Callable[
     >>> by_width_and_seed(cells, "decay", lambda run: run["recall"]).round(3).tolist()
     [[0.6]]
     """
+    if isinstance(cells, str) or not isinstance(cells, Sequence):
+        raise TypeError(f"cells: expected a list of Cell, got {type(cells).__name__}")
+    one_of(attention, ATTENTION_NAMES, "attention")
+    function(quantity, "quantity")
     found: dict[tuple[int, int], list[float]] = {}
     for cell in cells:
-        if cell.attention == attention:
-            for run in cell.runs:
-                found.setdefault((cell.width, run["seed"]), []).append(quantity(run))
+        if instance(cell, Cell, "cells").attention == attention:
+            for run in _runs(cell.runs, "cells", ("seed",)):
+                with about("quantity"):
+                    value = float(quantity(run))
+                found.setdefault((cell.width, run["seed"]), []).append(value)
     widths, seeds = sorted({width for width, _ in found}), sorted({seed for _, seed in found})
     if not found or len(found) != len(widths) * len(seeds):
         raise ValueError(f"cells: expected runs of {attention!r} with every seed at every width, got {sorted(found)}")
@@ -107,7 +118,10 @@ def over_seeds(table: ArrayLike) -> Estimate:
     >>> print(over_seeds([[1.0, 3.0], [11.0, 13.0]]))
     7 ± 0.71
     """
-    rows = [mean(row) for row in np.asarray(table, dtype=float)]
+    values = floats(table, "table", ndim=2)
+    if values.shape[1] < 2:
+        raise ValueError(f"table: expected at least 2 seeds, got shape {values.shape}")
+    rows = [mean(row) for row in values]
     errors = [float(row.standard_error) for row in rows]
     return Estimate(float(np.mean([row.value for row in rows])), math.hypot(*errors) / len(rows))
 
@@ -119,8 +133,29 @@ def interval(estimate: Estimate, runs: int, coverage: float = 0.95) -> tuple[Any
     >>> round(float(high - low), 3)
     0.861
     """
-    if runs < 2:
+    instance(estimate, Estimate, "estimate")
+    if positive_integer(runs, "runs") < 2:
         raise ValueError(f"runs: expected at least 2, got {runs}")
-    if not 0 < coverage < 1:
+    if not 0 < number(coverage, "coverage") < 1:
         raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage}")
-    return estimate.interval(float(stats.t.ppf((1 + coverage) / 2, runs - 1)))
+    with about("estimate"):
+        return estimate.interval(float(stats.t.ppf((1 + coverage) / 2, runs - 1)))
+
+
+def _runs(rows: Any, name: str, columns: Sequence[str]) -> Sequence[Row]:
+    """Return rows of the table, at least one, that have these columns: numbers, but for the attention's name."""
+    if isinstance(rows, str) or not isinstance(rows, Sequence):
+        raise TypeError(f"{name}: expected rows of the table, got {type(rows).__name__}")
+    if not rows:
+        raise ValueError(f"{name}: expected at least one run, got none")
+    for row in rows:
+        if not isinstance(row, dict):
+            raise TypeError(f"{name}: expected a row of the table, got {type(row).__name__} {row!r}")
+        if missing := [column for column in columns if column not in row]:
+            raise ValueError(f"{name}: expected a row with {', '.join(columns)}, got one without {', '.join(missing)}")
+        for column in columns:
+            if column == "attention":
+                one_of(row[column], ATTENTION_NAMES, f"{name}[{column!r}]")
+            else:
+                number(row[column], f"{name}[{column!r}]")
+    return rows

@@ -14,7 +14,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,17 +24,29 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from attnmath.recall.models import ATTENTIONS
-from attnmath.recall.table import COLUMNS, SETTINGS, prepare, read_table, rounded, sort
+from attnmath.checks import flag, instance, non_negative_integer, one_of, path_to, positive, positive_integer
+from attnmath.recall.table import (
+    ATTENTION_NAMES,
+    COLUMNS,
+    PAIRS,
+    RATES,
+    SEEDS,
+    SETTINGS,
+    WIDTHS,
+    locked,
+    read_table,
+    rounded,
+    sort,
+)
 from attnmath.recall.training import Settings, run
 
 
 def grid(
-    attentions: Sequence[str] = tuple(ATTENTIONS),
-    pairs: Sequence[int] = (4, 8, 16, 32),
-    widths: Sequence[int] = (8, 16, 32),
-    seeds: Sequence[int] = (0, 1, 2),
-    rates: Sequence[float] = (3e-3, 1e-2, 3e-2),
+    attentions: Sequence[str] = ATTENTION_NAMES,
+    pairs: Sequence[int] = PAIRS,
+    widths: Sequence[int] = WIDTHS,
+    seeds: Sequence[int] = SEEDS,
+    rates: Sequence[float] = RATES,
     **fixed: Any,
 ) -> list[Settings]:
     """Every combination of the given values; `fixed` goes to `Settings` as it is.
@@ -42,37 +54,61 @@ def grid(
     >>> len(grid())
     540
     """
-    for name, values in (("attentions", attentions), ("pairs", pairs), ("widths", widths), ("seeds", seeds),
-                         ("rates", rates)):  # fmt: skip
-        if len(values) == 0 or len(set(values)) != len(values):
-            raise ValueError(f"{name}: expected at least one value, each once, got {list(values)}")
+    _each("attentions", attentions, lambda value, name: one_of(value, ATTENTION_NAMES, name))
+    for name, values in (("pairs", pairs), ("widths", widths)):
+        _each(name, values, positive_integer)
+    _each("seeds", seeds, non_negative_integer)
+    _each("rates", rates, positive)
     return [Settings(attention, number, width, seed, rate=rate, **fixed)
             for attention, number, width, seed, rate in product(attentions, pairs, widths, seeds, rates)]  # fmt: skip
+
+
+def _each(name: str, values: Any, check: Callable[[Any, str], Any]) -> None:
+    """Raise an error unless there are values, each once, that pass a check."""
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        raise TypeError(f"{name}: expected a list of values, got {type(values).__name__} {values!r}")
+    checked = [check(value, name) for value in values]
+    if not checked or len(set(checked)) != len(checked):
+        raise ValueError(f"{name}: expected at least one value, each once, got {list(values)}")
 
 
 def sweep(settings: Iterable[Settings], path: str | Path, *, jobs: int | None = None, progress: bool = True) -> int:
     """Carry out the runs that the table at `path` lacks, and return how many these were.
 
-    Each finished run is written at once, so an interruption loses nothing but the runs under way. A table
-    with other columns is refused and left as it is. jobs : processes at a time, joblib's default unless given.
+    Each finished run is written at once, so an interruption loses nothing but the runs under way. The table is
+    locked meanwhile: a second sweep into it raises `ValueError`. A table with other columns raises `ValueError`
+    and is left as it is. jobs : processes at a time, joblib's default unless given.
     """
-    path, wanted = Path(path), list(dict.fromkeys(settings))
-    done = {_settings(row) for row in read_table(path)} if path.exists() else set()
-    missing = [s for s in wanted if s not in done]
-    if not missing:
-        return 0
-    prepare(path)
-    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-    bar = tqdm(total=len(wanted), initial=len(wanted) - len(missing), unit="run", disable=not progress)
-    with bar, path.open("a", newline="", encoding="utf-8") as table:
+    path, wanted = path_to(path, "path"), _wanted(settings)
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
+        raise ValueError(f"jobs: expected a number of processes, -1 for all cores, or None, got {jobs!r}")
+    flag(progress, "progress")
+    with locked(path) as table:
+        done = {_settings(row) for row in read_table(path)}
+        missing = [s for s in wanted if s not in done]
+        if not missing:
+            return 0
+        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        bar = tqdm(total=len(wanted), initial=len(wanted) - len(missing), unit="run", disable=not progress)
         writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
-        for row in parallel(joblib.delayed(run)(s) for s in missing):
-            writer.writerow({name: rounded(row[name]) for name in COLUMNS})
-            table.flush()
-            os.fsync(table.fileno())
-            bar.update()
-    sort(path)
+        with bar:
+            for row in parallel(joblib.delayed(run)(s) for s in missing):
+                writer.writerow({name: rounded(row[name]) for name in COLUMNS})
+                table.flush()
+                os.fsync(table.fileno())
+                bar.update()
+        sort(path)
     return len(missing)
+
+
+def _wanted(settings: Iterable[Settings]) -> list[Settings]:
+    """Return the settings, each once."""
+    if not isinstance(settings, Iterable):
+        raise TypeError(f"settings: expected Settings, as `grid` returns them, got {type(settings).__name__}")
+    wanted = list(settings)
+    for one in wanted:
+        instance(one, Settings, "settings")
+    return list(dict.fromkeys(wanted))
 
 
 def write_provenance(path: str | Path, command: str) -> Path:

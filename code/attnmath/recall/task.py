@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnmath.checks import positive_integer
+from attnmath.checks import fits_memory, generator, positive_integer
 
 Integers = NDArray[Any]
 
@@ -45,6 +45,8 @@ def draw(size: int, pairs: int, rng: np.random.Generator) -> Batch:
     size, pairs = positive_integer(size, "size"), positive_integer(pairs, "pairs")
     if pairs > KEYS:
         raise ValueError(f"pairs: expected at most {KEYS}, the number of keys, got {pairs}")
+    generator(rng)
+    fits_memory("size, pairs", size, KEYS)
     keys = rng.permuted(np.tile(np.arange(KEYS), (size, 1)), axis=1)[:, :pairs]
     values = rng.integers(0, VALUES, (size, pairs))
     order = rng.permuted(np.tile(np.arange(pairs), (size, 1)), axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnmath.checks import positive, positive_integer
+from attnmath.checks import floats, instance, non_negative_integer, one_of, positive, positive_integer
 from attnmath.recall.models import ATTENTIONS, Recaller
 from attnmath.recall.task import KEYS, draw
 from attnmath.sparsity import sparsity
@@ -32,14 +32,12 @@ class Settings:
     rate: float = 5e-3
 
     def __post_init__(self) -> None:
-        if self.attention not in ATTENTIONS:
-            raise ValueError(f"attention: expected one of {', '.join(ATTENTIONS)}, got {self.attention!r}")
+        one_of(self.attention, ATTENTIONS, "attention")
         for name in ("pairs", "width", "steps", "batch"):
             positive_integer(getattr(self, name), name)
         if self.pairs > KEYS:
             raise ValueError(f"pairs: expected at most {KEYS}, the number of keys, got {self.pairs}")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise ValueError(f"seed: expected an integer of at least 0, got {self.seed!r}")
+        non_negative_integer(self.seed, "seed")
         positive(self.rate, "rate")
 
 
@@ -50,6 +48,7 @@ def run(settings: Settings) -> dict[str, Any]:
     S_1, S_2 : mean S(a) over the rows of the queries, in each layer.
     support_1, support_2 : mean effective support n S^2 of those rows, at least 1.
     """
+    instance(settings, Settings, "settings")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the order of sums, and so the result, must not depend on the number of cores
     try:
@@ -60,6 +59,7 @@ def run(settings: Settings) -> dict[str, Any]:
 
 def train(settings: Settings) -> Recaller:
     """Train a model from its seed: weights and sequences depend on nothing else."""
+    instance(settings, Settings, "settings")
     rng = np.random.default_rng([settings.seed, settings.pairs, settings.width])
     model = Recaller(settings.attention, settings.width, torch.Generator().manual_seed(settings.seed))
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, weight_decay=0.01)
@@ -80,7 +80,8 @@ def train(settings: Settings) -> Recaller:
 @torch.no_grad()
 def measure(model: Recaller, settings: Settings, sequences: int = 512) -> dict[str, float]:
     """Measure recall, S(a) and effective support on sequences that were not trained on."""
-    pairs = settings.pairs
+    pairs = instance(settings, Settings, "settings").pairs
+    instance(model, Recaller, "model")
     batch = draw(sequences, pairs, np.random.default_rng([settings.seed, 1, pairs, 0]))
     logits, weights = model(torch.from_numpy(batch.tokens))
     right = logits[:, -pairs:].argmax(-1).numpy() == batch.answers
@@ -97,7 +98,10 @@ def concentration(rows: Any) -> tuple[float, float]:
     Row i of them has n - pairs + 1 + i entries that are not masked. Rows of zeros, which relu^2 can make,
     have no S and are left out; NaN if there is no other.
     """
+    rows = floats(rows, "rows", ndim=3)
     _, pairs, n = rows.shape
+    if pairs > n:
+        raise ValueError(f"rows: expected shape (size, pairs, n) with n at least pairs, got {rows.shape}")
     S, support = [], []
     for i in range(pairs):
         seen = rows[:, i, : n - pairs + 1 + i]

@@ -1,0 +1,313 @@
+"""Drawing functions, experiments and recall under hostile arguments: an error that names the argument, or a result.
+
+Every public function is found by inspection and called with one hostile argument at a time, the others ordinary.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import attnmath.figures
+from attnmath.estimate import Estimate
+from attnmath.recall.results import Cell
+
+TWO = Estimate(np.asarray([1.0, 2.0]), np.full(2, 0.1))
+WORDS = {"xlabel": "x", "ylabel": "y"}
+LOG = {"xscale": "log", "yscale": "log"}
+RUN = {"attention": "decay", "pairs": 2, "width": 8, "seed": 0, "rate": 0.1, "recall": 0.5,
+       "S_1": 0.5, "S_2": 0.2, "support_1": 3.0, "support_2": 1.5}  # fmt: skip
+CELL = Cell("decay", 2, 8, 0.1, (RUN, RUN | {"seed": 1}))
+
+#: Ordinary arguments of the drawing functions, but for `ax`.
+FIGURES: dict[str, dict[str, Any]] = {
+    "curves.curves": {"x": [1.0, 2.0], "curves": {"a": [1.0, 2.0]}, "reference": {"b": [2.0, 1.0]},
+                      "legend_at": (0.5, 0.5), **WORDS, **LOG},
+    "curves.estimates_against": {"d_k": [1, 2], "estimates": {"a": TWO}, "predictions": {"p": [1.0, 2.0]},
+                                 "ylabel": "y", "yscale": "log", "dodge": 1.1},
+    "gradients.curves_and_arrows": {"curves": {"a": np.eye(2)}, "arrows": {"u": [1.0, 0.5]}, "reach": 2.0, **WORDS},
+    "gradients.estimates_over": {"x": [1, 2], "estimates": {"a": TWO}, "predictions": {"p": [1.0, 2.0]},
+                                 "yticks": [1.0, 2.0], "dodge": 1.1, "legend_at": "best", **WORDS, **LOG},
+    "heatmap.attention_heatmap": {"weights": [[0.5, 0.5]], "query_labels": ["q"], "key_labels": ["a", "b"],
+                                  "title": "t", "colorbar": True},
+    "heatmap.mask_pattern": {"mask": [[True, False]]},
+    "heatmap.matrix_heatmap": {"matrix": [[1.0, -0.5]], "limit": 2.0},
+    "lines.against_prediction": {"x": [1, 2], "measured": {"a": TWO}, "predicted": {"p": [1.0, 2.0]}, "dodge": 1.1,
+                                 **WORDS, **LOG},
+    "lines.falling": {"x": [1, 2], "values": {"a": [1.0, 0.5]}, "rates": {"r": [1.0, 0.5]}, **WORDS},
+    "lines.family": {"x": [1, 2], "curves": {"a": [1.0, 0.5]}, "reference": {"r": [1.0, 0.5]}, "title": "t",
+                     **WORDS, **LOG},
+    "lines.letter_panels": {"panels": None},
+    "lines.ordered_colours": {"count": 3},
+    "recall.recall_against": {"points": {"a": [[4.0, 0.9, 0.5, 1.4]]}, "connected": True, "chance": 0.1, "xlabel": "x",
+                              "xscale": "log", "ticks": [4.0], "title": "t", "legend": "best"},
+    "show.encode": {"figure": None, "format": "svg"},
+    "show.show": {"figure": None},
+    "sparsity.clouds_over_diagonal": {"clouds": {"a": ([1.0, 2.0], [1.5, 2.5])}, "special": {"p": (1.0, 2.0)}, **WORDS},
+    "sparsity.errors_by_method": {"x": [1.0, 2.0], "errors": {"m": [0.1, 0.2]}, "xlabel": "x"},
+    "sparsity.times_by_method": {"times": {"m": 0.5}, "xlabel": "x"},
+    "spectrum.decays_beside_predictions": {"decays": {"a": [0.5, 0.25]}, "rates": {"a": 0.5}, "ylabel": "y"},
+    "spectrum.dots_by_layer": {"values": [[1.0, 2.0]], "bounds": [1.0], "ylabel": "y",
+                               "intervals": ([[0.5, 1.5]], [[1.5, 2.5]])},
+    "spectrum.quantile_bands": {"bands": {"a": [[0.5, 0.2], [1.0, 0.5], [1.5, 1.0]]}, "mark": 1, **WORDS},
+    "spectrum.rates_on_the_diagonal": {"predicted": [1.0, 2.0], "measured": [1.5, 2.5], **WORDS},
+    "spectrum.unit_disc": {"values": [0.5j, 0.5], "reference": [1.0], "title": "t"},
+}  # fmt: skip
+
+#: Ordinary arguments of the experiments and of recall.
+OTHERS: dict[str, dict[str, Any]] = {
+    "experiments.arguments.several": {"value": 3, "name": "value"},
+    "experiments.arguments.widths_of": {"widths": [2]},
+    "experiments.scaling.gain_without_scaling": {"d_k": 2, "keys": 3, "rows": 4, "seed": 1, "exchanged": True},
+    "experiments.scaling.row_statistics": {"widths": [2], "keys": 3, "rows": 4, "sigma": 1.0, "seed": 1},
+    "experiments.scaling.score_kurtosis": {"widths": [2], "law": "uniform", "draws": 5, "seed": 1},
+    "experiments.scaling.score_variance": {"widths": [2], "law": "uniform", "sigma": 1.0, "draws": 5, "seed": 1},
+    "experiments.scaling.variance_ratios": {"nu": 5.0, "d_k": 2, "draws": 5, "repeats": 2, "seed": 1},
+    "experiments.sparse_rows.empty_share": {"t": 0.5, "n": 3, "rows": 4, "seed": 1},
+    "experiments.sparse_rows.log_excess": {"gamma": 0.5, "n": 3, "rows": 4, "seed": 1},
+    "experiments.sparse_rows.mean_sparsity": {"activation": "exp", "beta": 0.5, "gamma": 1.0, "n": 3, "rows": 4,
+                                              "seed": 1},
+    "experiments.sparse_rows.softmax_sparsity": {"gammas": [0.5], "n": 3, "rows": 4, "seed": 1},
+    "recall.results.best_cells": {"rows": [RUN]},
+    "recall.results.by_width_and_seed": {"cells": [CELL], "attention": "decay", "quantity": lambda run: run["recall"]},
+    "recall.results.concentration": {"run": RUN},
+    "recall.results.interval": {"estimate": Estimate(0.5, 0.1), "runs": 3, "coverage": 0.95},
+    "recall.results.over_seeds": {"table": [[1.0, 2.0]]},
+    "recall.results.recall": {"cell": CELL},
+    "recall.sweep.grid": {"attentions": ["decay"], "pairs": [2], "widths": [8], "seeds": [0], "rates": [0.1]},
+    "recall.table.rounded": {"value": 0.5},
+    "recall.task.draw": {"size": 2, "pairs": 2, "rng": np.random.default_rng(0)},
+    "recall.training.concentration": {"rows": np.ones((1, 1, 2))},
+}  # fmt: skip
+#: Not called here, and why.
+LEFT_OUT = {
+    "recall.results.load_results": "no argument",
+    "recall.results.load_provenance": "no argument",
+    "recall.sweep.command_line": "no argument",
+    "recall.table.read_table": "reads a file: see test_recall",
+    "recall.table.locked": "writes a file: see test_recall",
+    "recall.table.sort": "writes a file: see test_recall",
+    "recall.sweep.sweep": "trains: see test_recall",
+    "recall.sweep.write_provenance": "writes a file: see test_recall",
+    "recall.training.run": "trains: see test_recall",
+    "recall.training.train": "trains: see test_recall",
+    "recall.training.measure": "trains: see test_recall",
+}
+
+
+def public(package: str, *, without: tuple[str, ...] = ()) -> dict[str, Callable[..., Any]]:
+    """The public functions of the modules of a package, by module and name."""
+    found = {}
+    parent = importlib.import_module(package)
+    for info in pkgutil.iter_modules(parent.__path__):
+        if info.ispkg or info.name in without or info.name.startswith("_"):
+            continue
+        try:
+            module = importlib.import_module(f"{package}.{info.name}")
+        except ModuleNotFoundError:  # torch is optional
+            continue
+        for name, value in vars(module).items():
+            # A decorated function is wrapped in one of another module, and keeps the name of its own.
+            if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
+                found[f"{info.name}.{name}"] = value
+    return found
+
+
+DRAWING = public("attnmath.figures", without=("drawing",))
+DRAWING.pop("curves.draw_estimates")  # checked through the two functions that call it
+MEASURING = {f"{package}.{name}": function for package in ("experiments", "recall")
+             for name, function in public(f"attnmath.{package}").items()}  # fmt: skip
+
+
+def scalars() -> dict[str, Any]:
+    """Hostile values of every kind."""
+    found = {
+        "None": None, "text": "abc", "blank": "", "mathematics": r"$\nosuchsymbol$", "3": 3, "0": 0, "-1": -1,
+        "1.5": 1.5, "True": True, "nan": np.nan, "inf": np.inf, "1e308": 1e308, "1e-320": 1e-320, "1j": 1j,
+        "object": object(), "[]": [], "{}": {}, "{3: 1}": {3: 1}, "{None: ...}": {None: [1.0, 2.0]}, "[nan]": [np.nan],
+        "two with nan": [1.0, np.nan], "two with inf": [1.0, np.inf], "two texts": ["a", "b"], "two": [1.0, 2.0],
+        "three": [1.0, 2.0, 3.0], "two huge": [1e308, -1e308], "two negative": [-1.0, -2.0], "two zero": [0.0, 0.0],
+        "ragged": [[1.0], [1.0, 2.0]], "matrix": np.ones((2, 2)), "rank 3": np.ones((2, 2, 2)),
+        "empty": np.ones((0, 2)), "masked": np.ma.masked_array([1.0, 2.0], [True, False]), "Estimate": TWO,
+        "another Estimate": Estimate(np.ones(3), np.ones(3)), "a bar missing": Estimate(np.ones(2), np.ones(3)),
+        "negative Estimate": Estimate(-np.ones(2), np.ones(2)), "a function": len, "a class": int,
+    }  # fmt: skip
+    try:
+        import torch
+    except ImportError:
+        return found
+    return found | {"tensor with gradient": torch.ones(2, requires_grad=True), "bfloat16": torch.ones(2).bfloat16()}
+
+
+HOSTILE = scalars()
+
+
+def hostile(ordinary: Any) -> Iterator[tuple[str, Any]]:
+    """Hostile values in place of an ordinary one, and within it where it is a mapping."""
+    if isinstance(ordinary, str):  # words and choices: the many kinds of arrays differ in nothing
+        yield from (
+            (name, HOSTILE[name]) for name in ("None", "text", "blank", "mathematics", "3", "nan", "[]", "object")
+        )
+        return
+    yield from HOSTILE.items()
+    if isinstance(ordinary, Mapping):
+        (label, item), *_ = ordinary.items()
+        yield from ((f"{{{label!r}: {name}}}", {**ordinary, label: value}) for name, value in HOSTILE.items())
+        yield "another label", {**ordinary, "more": item}
+        yield "label 3", {3: item}
+        yield "label None", {None: item}
+        yield "only a hidden label", {"_": item}
+        yield "a label that cannot be typeset", {r"$\frac$": item}
+
+
+def fault(call: Callable[[], Any], names: list[str], untouched: Callable[[], bool] = lambda: True) -> str | None:
+    """What is wrong with a call, or None: it raises an error that names one of the arguments, or returns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            call()
+        except (TypeError, ValueError) as error:
+            if not re.match(rf"({'|'.join(names)})(\[.*\])?[:,]", str(error)):
+                return f"obscure: {type(error).__name__}: {error}"
+            return None if untouched() else f"draws before it checks: {error}"
+        except Exception as error:
+            return f"obscure: {type(error).__name__}: {error}"
+    return None
+
+
+def drawn(function: Callable[..., Any], ordinary: Mapping[str, Any], name: str, value: Any, ax: Axes) -> str | None:
+    """What is wrong with a drawing function that is given a hostile value under one name."""
+    before = len(ax.get_children()), ax.get_xscale(), ax.get_xlabel(), ax.get_title()
+
+    def call() -> None:
+        function(**ordinary | {"ax": ax} | {name: value})
+        for axis in (ax.xaxis, ax.yaxis):  # where ticks go shows what is out of range; their text only takes time
+            axis.get_majorticklocs(), axis.get_minorticklocs()
+            axis.set_visible(False)
+        ax.figure.draw_without_rendering()
+
+    def untouched() -> bool:
+        return (len(ax.get_children()), ax.get_xscale(), ax.get_xlabel(), ax.get_title()) == before
+
+    return fault(call, [*ordinary, "ax"], untouched)
+
+
+def touched(ax: Axes) -> bool:
+    return ax.has_data() or bool(ax.texts or ax.images or ax.get_legend() or ax.get_xlabel() or ax.get_ylabel())
+
+
+def drawing_faults(function: Callable[..., Any], ordinary: Mapping[str, Any]) -> list[str]:
+    found, ax = [], Figure().add_subplot()
+    for name, value in (*ordinary.items(), ("ax", ax)):
+        for label, bad in hostile(value):
+            if name == "ax" and bad is None:
+                continue
+            wrong = drawn(function, ordinary, name, bad, ax)
+            if wrong:
+                found.append(f"{name} = {label}: {wrong}")
+            if touched(ax) or wrong:
+                ax = Figure().add_subplot()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def test_every_public_function_has_ordinary_arguments() -> None:
+    assert set(DRAWING) == set(FIGURES)
+    assert set(MEASURING) <= set(OTHERS) | set(LEFT_OUT)
+    for functions, table in ((DRAWING, FIGURES), (MEASURING, OTHERS)):
+        for name in functions.keys() & table.keys():
+            parameters = {p.name for p in inspect.signature(functions[name]).parameters.values()
+                          if p.name != "ax" and p.kind is not p.VAR_KEYWORD}  # fmt: skip
+            assert parameters == set(table[name]), name
+    assert {f.__name__ for f in DRAWING.values()} >= set(attnmath.figures.__all__)
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if "ax" in inspect.signature(DRAWING[name]).parameters])
+def test_a_drawing_function_names_what_it_cannot_draw(name: str) -> None:
+    function, ordinary = DRAWING[name], FIGURES[name]
+    _, ax = plt.subplots()
+    assert function(**ordinary, ax=ax) is ax and touched(ax)
+    assert function(**ordinary).figure is not ax.figure
+    assert drawing_faults(function, ordinary) == []
+    with pytest.raises(TypeError, match="colour"):
+        function(**ordinary, colour="red")
+    removed = plt.figure().add_subplot()
+    removed.remove()
+    with pytest.raises(ValueError, match="ax: expected .* removed"):
+        function(**ordinary, ax=removed)
+    count = len(plt.get_fignums())
+    with pytest.raises((TypeError, ValueError)):
+        function(**dict.fromkeys(ordinary))
+    assert len(plt.get_fignums()) == count, "an error leaves no new figure behind"
+
+
+@pytest.mark.parametrize("name", ["letter_panels", "ordered_colours", "show", "encode"])
+def test_the_other_functions_of_figures_name_what_they_cannot_use(name: str) -> None:
+    function = next(f for key, f in DRAWING.items() if key.endswith(f".{name}"))
+    (first, *_) = inspect.signature(function).parameters
+    more = ("png",) if name == "encode" else ()
+    known = ("3",) if name == "ordered_colours" else ()
+    for label, value in HOSTILE.items():
+        assert fault(lambda value=value: function(value, *more), [first]) is None, label
+        if label not in known:
+            with pytest.raises((TypeError, ValueError)):
+                function(value, *more)
+
+
+def test_no_panel_is_left_without_a_letter() -> None:
+    with pytest.raises(ValueError, match="panels: expected 1 to 26 Axes, got 0"):
+        attnmath.figures.letter_panels()
+    _, panels = plt.subplots(9)
+    attnmath.figures.letter_panels(*panels)
+    assert panels[-1].get_title(loc="left") == "i"
+    with pytest.raises(TypeError, match=r"panels\[0\]: expected a matplotlib Axes, got ndarray"):
+        attnmath.figures.letter_panels(panels)
+
+
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_an_experiment_names_what_it_cannot_use(name: str) -> None:
+    if name not in MEASURING:
+        pytest.skip("torch, joblib and tqdm are optional: install attnmath[train]")
+    function, ordinary = MEASURING[name], OTHERS[name]
+    function(**ordinary)
+    faults = []
+    for key, value in ordinary.items():
+        for label, bad in hostile(value):
+            wrong = fault(lambda key=key, bad=bad: function(**ordinary | {key: bad}), list(ordinary))
+            faults += [f"{key} = {label}: {wrong}"] if wrong else []
+    assert faults == []
+
+
+def test_what_is_obscure_or_draws_too_early_is_found() -> None:
+    def obscure(x: Any, ax: Axes) -> None:
+        ax.plot(x, [1, 2])
+
+    def early(x: Any, ax: Axes) -> None:
+        ax.set_xscale("log")
+        if not isinstance(x, list):
+            raise TypeError("x: expected a list")
+
+    def warns(x: Any, ax: Axes) -> None:
+        ax.legend()
+
+    found = {f.__name__: drawing_faults(f, {"x": [1.0, 2.0]}) for f in (obscure, early, warns)}
+    assert any("x = three: obscure: ValueError: x and y" in line for line in found["obscure"])
+    assert any("ax = None" not in line and "ax = 3: obscure: AttributeError" in line for line in found["obscure"])
+    assert any("draws before it checks: x: expected a list" in line for line in found["early"])
+    assert any("obscure: UserWarning" in line for line in found["warns"])
