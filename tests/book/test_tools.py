@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,6 @@ import pytest
 
 import bench
 import execute
-import once
 import prove
 import stamps
 from fabricated import code
@@ -23,12 +25,15 @@ ENVIRONMENT = stamps.ROOT / "tools" / "environment.sh"
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A book of its own in a temporary folder, so that no stamp of this one is touched."""
     monkeypatch.setattr(stamps, "ROOT", tmp_path)
     monkeypatch.setattr(stamps, "STAMPS", tmp_path / "_build" / "stamps")
     (tmp_path / "code").mkdir()
-    return tmp_path
+    before = dict(os.environ)
+    yield tmp_path
+    os.environ.clear()
+    os.environ.update(before)
 
 
 def write(path: Path, *cells: dict[str, Any]) -> Path:
@@ -52,7 +57,7 @@ def test_execute_stores_normalised_outputs_once(elsewhere: Path, capsys: pytest.
     assert execute.main([str(path)]) == 0
     assert "0 of 1 notebooks to execute" in capsys.readouterr().out
     (elsewhere / "code" / "changed.py").write_text("x = 1\n", encoding="utf-8")
-    assert execute.due([path], everything=False) == [path]
+    assert list(execute.due([path], "executed")) == [path]
     assert path.read_bytes() == before
 
 
@@ -62,10 +67,32 @@ def test_execute_leaves_a_failing_notebook_alone(elsewhere: Path, capsys: pytest
     assert execute.main([str(path)]) == 1
     report = capsys.readouterr().err
     assert "bad.ipynb: code cell 2 of 2 failed" in report
-    assert "    x / 0" in report
+    assert "x / 0" in report
     assert "ZeroDivisionError" in report
     assert path.read_bytes() == before
     assert sorted(p.name for p in elsewhere.iterdir()) == ["_build", "bad.ipynb", "code"]
+
+
+def test_kernels_do_not_see_the_callers_settings(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"OMP_NUM_THREADS": "3", "MKL_NUM_THREADS": "2", "MATPLOTLIBRC": "mine", "IPYTHONDIR": "mine"}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    path = write(elsewhere / "a.ipynb", code(f"import os\n[os.environ.get(name) for name in {list(settings)}]", None))
+    [cell] = execute.run(path).cells
+    found = str(elsewhere / "_build" / "ipython")
+    assert cell.outputs[0].data["text/plain"].replace("\n", "") == str(["1", "1", None, found])
+
+
+def test_execute_joins_what_was_printed_and_keeps_the_order(elsewhere: Path) -> None:
+    source = "import sys\nfor k in range(3):\n    print(k)\n    sys.stdout.flush()\ndisplay(7)\nprint(8)"
+    path = write(elsewhere / "a.ipynb", code(source, None))
+    assert execute.main([str(path)]) == 0
+    outputs = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["outputs"]
+    assert [o.get("text", o.get("data", {}).get("text/plain")) for o in outputs] == [
+        ["0\n", "1\n", "2\n"],
+        ["7"],
+        ["8\n"],
+    ]
 
 
 @pytest.mark.parametrize("what", ["missing.ipynb", "empty", "page.md"])
@@ -109,6 +136,50 @@ def test_prove_names_the_notebook_whose_outputs_differ(tmp_path: Path) -> None:
     assert "nothing has changed" in second.stdout
 
 
+@pytest.mark.parametrize(("target", "done"), [("execute", "executed"), ("notebooks", "proved")])
+def test_an_interrupted_run_says_so_in_one_line_and_is_resumed(tmp_path: Path, target: str, done: str) -> None:
+    """Ctrl-C reaches every process of the terminal at once: here, of the process group."""
+    shutil.copytree(stamps.ROOT / "tools", tmp_path / "tools")
+    shutil.copy(stamps.ROOT / "Makefile", tmp_path)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "figures").mkdir()
+    write(tmp_path / "chapters" / "a.ipynb", code("x = 1", 1))
+    waits = "import pathlib, time\nif not pathlib.Path('../go').exists():\n    time.sleep(600)"
+    slow = write(tmp_path / "chapters" / "b.ipynb", code("x = 2", 1), code(waits, 2))
+    before = slow.read_bytes()
+    command = ["make", target, f"VENV={sys.prefix}", "INSTALL=no"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    options: Any = {"cwd": tmp_path, "env": environment, "text": True, "start_new_session": True}
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    stamp = tmp_path / "_build" / "stamps" / done / "chapters--a.ipynb.stamp"
+    for _ in range(600):
+        time.sleep(0.1)
+        if stamp.exists():
+            break
+    os.killpg(run.pid, signal.SIGINT)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode != 0
+    assert err.count("Interrupted. What was finished is kept, and the next run goes on from there.") == 1
+    assert "Traceback" not in out + err
+    assert slow.read_bytes() == before
+    assert stamp.exists() and not stamp.with_name("chapters--b.ipynb.stamp").exists()
+
+    (tmp_path / "go").touch()
+    again = subprocess.run(command, capture_output=True, **options)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert f"{done} chapters/b.ipynb" in again.stdout and f"{done} chapters/a.ipynb" not in again.stdout
+
+
+@pytest.mark.parametrize("name", ["a:b", "it's", 'a"b', "a`b", "a$b"])
+def test_make_says_where_it_cannot_work(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    shutil.copy(stamps.ROOT / "Makefile", tmp_path / name)
+    said = subprocess.run(["make", "help"], cwd=tmp_path / name, capture_output=True, text=True)
+    assert said.returncode == 2
+    assert "This folder's path holds the character" in said.stderr and said.stderr.count("\n") == 1
+
+
 def test_a_stamp_follows_contents_and_not_dates(elsewhere: Path) -> None:
     page = elsewhere / "page.md"
     page.write_text("one", encoding="utf-8")
@@ -127,7 +198,7 @@ def test_once_runs_when_due_and_only_then(elsewhere: Path) -> None:
     command = ["--inputs", str(given), "--output", str(made), "--", "sh", "-c", f"echo x >> {log}; touch {made}"]
 
     def runs() -> int:
-        assert once.main(["copy", *command]) == 0
+        assert stamps.main(["copy", *command]) == 0
         return len(log.read_text(encoding="utf-8").split())
 
     assert [runs(), runs()] == [1, 1]
@@ -140,7 +211,7 @@ def test_once_runs_when_due_and_only_then(elsewhere: Path) -> None:
 def test_once_does_not_stamp_a_failure(elsewhere: Path) -> None:
     (elsewhere / "out").touch()
     command = ["fail", "--inputs", "in", "--output", str(elsewhere / "out"), "--", "false"]
-    assert [once.main(command), once.main(command)] == [1, 1]
+    assert [stamps.main(command), stamps.main(command)] == [1, 1]
 
 
 def test_environment_says_which_python_is_missing(tmp_path: Path) -> None:
@@ -172,6 +243,9 @@ def test_bench_brings_its_rows_up_to_date_and_keeps_the_others() -> None:
     assert new.startswith("# Book\n")
     assert new.endswith(f"{bench.END}\nend\n")
     assert bench.rewrite(new, ["| b | 1 s | 5 % | 1 |"], "New.") == new
+    gone, kept = "| execute the 6 chapters of x | 1 s | 9 % | 1 |", "| execute the chapters of x | 1 s | 9 % | 1 |"
+    newer = bench.rewrite(bench.rewrite(new, [gone], "New."), [kept], "New.")
+    assert gone not in newer and kept in newer and "| a | 1 s |" in newer
 
 
 def test_bench_says_what_it_cannot_do(capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ def parse(html: str) -> BeautifulSoup:
 
 
 def is_external(address: str) -> bool:
-    """Say whether a browser leaves the site to fetch this address."""
+    """Return whether a browser leaves the site to fetch this address."""
     address = address.strip()
     return address.startswith("//") or bool(re.match(r"(?i)(https?|ftp|wss?):", address))
 
@@ -76,13 +76,44 @@ def _fetched(page: BeautifulSoup) -> Iterator[str]:
             yield target
 
 
+#: Settings that hold addresses of other hosts because the page links to them, and fetches nothing.
+_LINKS = ("repository.url", "launch_buttons.binderhub_url", "launch_buttons.colab_url")
+#: Services of Jupyter Book that load scripts of other hosts.
+_SERVICES = ("html.comments", "html.google_analytics_id", "html.analytics")
+
+
+def external_settings(config: object, name: str = "") -> list[str]:
+    """Return the settings of `_config.yml` that would make a page fetch something from another host.
+
+    The extension `offline` drops scripts and style sheets of other hosts, so that the pages do not show them.
+    """
+    if isinstance(config, dict):
+        found = [f"{name}: {config}"] if name in _SERVICES else []
+        return found + [
+            f for key, value in config.items() for f in external_settings(value, f"{name}.{key}".lstrip("."))
+        ]
+    if isinstance(config, list | tuple):
+        return [fault for value in config for fault in external_settings(value, name)]
+    fetched = isinstance(config, str) and (is_external(config) or external_fetches(parse(config)))
+    if name not in _LINKS and (fetched or (name.startswith(_SERVICES) and config)):
+        return [f"{name}: {config}"]
+    return []
+
+
+def external_in_svg(svg: str) -> list[str]:
+    """Return the addresses of other hosts that a picture loads."""
+    sheets = re.findall(r"<\?xml-stylesheet[^>]*href=[\"']([^\"']+)", svg)
+    drawing = parse(re.sub(r"<\?.*?\?>", "", svg, flags=re.DOTALL))
+    return external_fetches(drawing) + [address for address in sheets if is_external(address)]
+
+
 def ids_of(page: BeautifulSoup) -> Counter[str]:
-    """Return how often each id stands on a page."""
+    """Return how often each id occurs on a page."""
     return Counter(str(element["id"]) for element in page.find_all(id=True))
 
 
 def repeated_ids(page: BeautifulSoup) -> list[str]:
-    """Return the ids that stand more than once."""
+    """Return the ids that occur more than once."""
     return [name for name, count in ids_of(page).items() if count > 1]
 
 

@@ -70,6 +70,13 @@ def test_markdown_shows_a_claim_as_it_is_written():
     assert ledger_pages.markdown("[a](b) <i> `c` # costs 3 $") == r"\[a\](b) \<i\> \`c\` \# costs 3 \$"
 
 
+def test_chapters_are_listed_in_the_same_order_in_every_build():
+    book = ledger_pages.Book.__new__(ledger_pages.Book)
+    book.sentences = [SimpleNamespace(at="5.1 p1 s1", section="5.1")]
+    book.deciding = {"5.1 p1 s1": [SimpleNamespace(page=page) for page in "cadbehgfcc"]}
+    assert book.chapters() == [(page, {"5.1": 1}) for page in "cadbehgf"]
+
+
 def test_references_are_listed_once_by_author():
     def entry(name: str, year: str) -> SimpleNamespace:
         return SimpleNamespace(persons={"author": [SimpleNamespace(last_names=[name])]}, fields={"year": year})
@@ -89,11 +96,11 @@ root_doc = "a"
 """
 
 
-def build(folder: Path, **pages: str) -> tuple[str, str]:
+def build(folder: Path, configuration: str = CONFIGURATION, **pages: str) -> tuple[str, str]:
     """Build pages with the book's extensions; return what page `a` became, and the warnings."""
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    (folder / "conf.py").write_text(CONFIGURATION, encoding="utf-8")
+    (folder / "conf.py").write_text(configuration, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-n", "-q", "-E", str(folder), str(folder / "out")],
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(EXTENSIONS), str(ROOT / "code")])},
@@ -124,6 +131,18 @@ def test_a_link_to_no_equation_is_reported(tmp_path):
 
 def test_a_number_used_twice_is_reported(tmp_path):
     assert "equation (5.1.5) is also numbered in" in build(tmp_path, a=PAGE_A + PAGE_B[4:], b=PAGE_B)[1]
+
+
+def test_icons_come_from_the_style_sheet_and_not_from_a_script(tmp_path):
+    """The theme itself loads 1.5 MB of FontAwesome's JavaScript into every page."""
+    theme = 'extensions = ["myst_parser"]\nroot_doc = "a"\nhtml_theme = "sphinx_book_theme"\n'
+    for extension, scripts in (("", 1), ("extensions.append('offline')\n", 0)):
+        build(tmp_path, configuration=theme + extension, a="# A\n")
+        for name in ("a.html", "search.html"):
+            page = BeautifulSoup((tmp_path / "out" / name).read_text(encoding="utf-8"), "html.parser")
+            assert len(page.select("script[src*=fontawesome]")) == scripts
+            assert page.select("link[rel=stylesheet][href*='fontawesome'][href*='/css/all.min.css']")
+            assert page.select("script[src*=pydata-sphinx-theme]"), "the theme's own script is left"
 
 
 # --- a small book, whose pages are made --------------------------------------------------------------

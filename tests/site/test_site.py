@@ -53,11 +53,21 @@ def test_nothing_is_fetched_from_elsewhere(pages, site):
     none({p.name: check.external_in_css(p.read_text(encoding="utf-8")) for p in site.rglob("*.css")})
 
 
+def test_no_setting_fetches_from_elsewhere(config):
+    assert check.external_settings(config) == []
+
+
+def test_no_picture_of_the_site_fetches_from_elsewhere(site):
+    pictures = [*site.rglob("*.svg"), *ROOT.glob("_static/*.svg")]
+    assert pictures
+    none({p.name: check.external_in_svg(p.read_text(encoding="utf-8")) for p in pictures})
+
+
 def test_links_and_anchors_resolve(pages, site):
     none({name: check.broken_links(name, page, site, ids) for name, page in pages.items()})
 
 
-def test_no_id_stands_twice(written):
+def test_no_id_occurs_twice(written):
     none({name: check.repeated_ids(page) for name, page in written.items()})
 
 
@@ -78,7 +88,7 @@ def test_equations_have_anchors_and_index_entries(written, site):
     none({name: check.unanchored_equations(name, page, index) for name, page in written.items()})
     numbers = [number for page in written.values() for number in check.tagged_equations(page)]
     assert numbers, "no page has a numbered equation"
-    assert not [n for n, count in Counter(numbers).items() if count > 1], "a number that stands twice"
+    assert not [n for n, count in Counter(numbers).items() if count > 1], "a number that occurs twice"
     search = (site / "searchindex.js").read_text(encoding="utf-8")
     assert not [n for n in numbers if f'"({n.lower()})":' not in search], "a number that the search does not find"
     coverage = {a.get_text(): str(a["href"]) for a in read(site / "coverage.html").select("article a[href*=equation-]")}
@@ -127,7 +137,7 @@ def test_build_suppresses_nothing(config):
     assert config["only_build_toc_files"] is True
 
 
-# --- each check must reject what it is there to reject -------------------------------------------
+# --- each check rejects what it must reject ----------------------------------------------------
 
 OUTSIDE = "https://cdn.example/x"
 
@@ -161,6 +171,55 @@ def test_external_fetches_accepts(html):
 @pytest.mark.parametrize("css", [f"a{{b:url({OUTSIDE})}}", 'a{b:url("//h/x")}', f'@import "{OUTSIDE}";'])
 def test_external_in_css_rejects(css):
     assert check.external_in_css(css)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("html_js_files", [f"{OUTSIDE}.js"]),
+        ("html_css_files", ["a.css", f"{OUTSIDE}.css"]),
+        ("html_js_files", [[f"{OUTSIDE}.js", {"defer": "defer"}]]),
+        ("mathjax_path", "//cdn.example/mathjax.js"),
+        ("html_logo", f"{OUTSIDE}.svg"),
+    ],
+)
+def test_external_settings_rejects_a_setting_of_sphinx(config, setting, value):
+    spoilt = config | {"sphinx": config["sphinx"] | {"config": config["sphinx"]["config"] | {setting: value}}}
+    (found,) = check.external_settings(spoilt)
+    assert found.startswith(f"sphinx.config.{setting}: ")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("extra_footer", f'<p>a</p><script src="{OUTSIDE}.js"></script>'),
+        ("comments", {"hypothesis": True}),
+        ("comments", {"utterances": {"repo": "a/b"}}),
+        ("google_analytics_id", "UA-1"),
+        ("favicon", f"{OUTSIDE}.svg"),
+    ],
+)
+def test_external_settings_rejects_a_setting_of_the_book(config, setting, value):
+    found = check.external_settings(config | {"html": config["html"] | {setting: value}})
+    assert found
+    assert all(fault.startswith(f"html.{setting}") for fault in found)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f'<image xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="{OUTSIDE}.png"/>',
+        f'<image href="{OUTSIDE}.png"/>',
+        f'<use href="{OUTSIDE}.svg#a"/>',
+        f"<style>@import '{OUTSIDE}.css';</style>",
+        f'<rect style="fill: url({OUTSIDE}#b)"/>',
+        f'<script src="{OUTSIDE}.js"/>',
+        f'<?xml-stylesheet href="{OUTSIDE}.css"?>',
+    ],
+)
+def test_external_in_svg_rejects(content):
+    assert check.external_in_svg(f'<svg xmlns="http://www.w3.org/2000/svg">{content}</svg>')
+    assert not check.external_in_svg('<svg xmlns="http://www.w3.org/2000/svg"><use href="#a"/></svg>')
 
 
 def test_external_in_css_accepts_data_and_comments():

@@ -104,7 +104,7 @@ def computed_counterexamples(notebook: Notebook) -> list[str]:
 
 
 def _typed_in(quantity: ast.expr) -> str:
-    """Say how the quantity of a counterexample was typed in; nothing where it is computed from the instance."""
+    """Return how the quantity of a counterexample was typed in, or "" where it is computed from the instance."""
     if isinstance(quantity, ast.Lambda):
         parameters = {a.arg for a in (*quantity.args.args, *quantity.args.kwonlyargs)}
         used = {n.id for n in ast.walk(quantity.body) if isinstance(n, ast.Name)}
