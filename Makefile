@@ -11,6 +11,13 @@ JOBS    ?= 2
 PORT    ?= 8000
 ALL     ?=
 
+# --- where it can work ---------------------------------------------------------------------------
+# No virtual environment can be made below a colon, and no command line survives the others.
+BAD := $(strip $(foreach c,: ' " ` $$,$(findstring $c,$(CURDIR))))
+ifneq ($(BAD),)
+$(error This folder's path holds the character $(BAD). Move the book to a path without : ' " ` and $$)
+endif
+
 # --- nothing of the caller's environment leaks in ----------------------------------------------
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONSTARTUP MPLBACKEND MATPLOTLIBRC JUPYTER_PATH PYTEST_ADDOPTS
 export PYTHONPATH := $(CURDIR)/code
@@ -18,33 +25,33 @@ export PYTHONNOUSERSITE := 1
 export JUPYTER_NO_CONFIG := 1
 export IPYTHONDIR := $(CURDIR)/_build/ipython
 export MPLCONFIGDIR := $(CURDIR)/_build/matplotlib
-# Processes run side by side; threads inside each would only wait for one another.
+# Tests run side by side; threads inside each would only wait for one another. (tools/execute.py sets the kernels'.)
 export OMP_NUM_THREADS ?= 1
-export OPENBLAS_NUM_THREADS ?= 1
-export MKL_NUM_THREADS ?= 1
 
-RUN := "$(VENV)/bin/python"
+# One line for every interruption; what was interrupted says nothing, or only its own.
+INTERRUPTED := trap 'echo "Interrupted. What was finished is kept, and the next run goes on from there." >&2; exit 130' INT
+VPYTHON := "$(VENV)/bin/python"
+RUN := $(INTERRUPTED); $(VPYTHON)
 # By its module and not by its script, so that the folder may be moved.
-JUPYTER_BOOK := $(RUN) -c "from jupyter_book.cli.main import main; main()"
+JUPYTER_BOOK := $(VPYTHON) -c "from jupyter_book.cli.main import main; main()"
 SITE := chapters code/attnmath figures _config.yml _toc.yml _ext _static references.bib \
-        $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints
+        $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help book test figures serve lint format clean execute bench lock environment notebooks site tests
+.PHONY: help book test figures serve lint format clean execute bench mutants lock environment notebooks site tests
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
 book: site ## make the environment, execute every notebook, build the site into _build/html
-	@echo "The book stands in _build/html/index.html (make serve: http://localhost:$(PORT))"
+	@echo "The book is in _build/html/index.html (make serve: http://localhost:$(PORT))"
 
 test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, site
-	@$(RUN) tools/summary.py
 
 figures: execute ## publish what the notebooks draw into figures/, PNG and SVG (runs the changed ones first)
 
 serve: book ## build, and read the book at http://localhost:8000 (PORT=...)
-	@$(RUN) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+	@$(VPYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 lint: environment ## ruff (rules and format) and mypy
 	@$(RUN) -m ruff check .
@@ -62,8 +69,13 @@ execute: environment ## re-run the notebooks that have changed, store their outp
 bench: environment ## time the book against its budgets and rewrite the Numbers table of README.md
 	@$(RUN) tools/bench.py $(if $(ONLY),--only $(ONLY))
 
-lock: environment ## resolve the dependencies anew and rewrite constraints/ for every Python at hand
-	@$(RUN) tools/lock.py
+mutants: environment ## change the package in one place at a time, and see whether a test notices (SAMPLE=200)
+	@$(RUN) tools/mutants.py --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE))
+
+lock: ## pin in constraints.txt what pyproject.toml asks for, with uv (ALL=1: every pin but torch's anew)
+	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
+	@{ echo setuptools; grep '^torch==' constraints.txt; } | uv pip compile pyproject.toml - --quiet --universal --all-extras \
+	  --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(if $(ALL),--upgrade) -o constraints.txt
 
 clean: ## remove what was built; the environment stays (rm -r .venv removes it)
 	@rm -rf _build results .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -72,21 +84,20 @@ clean: ## remove what was built; the environment stays (rm -r .venv removes it)
 # --- the steps behind them ---------------------------------------------------------------------
 environment:
 ifeq ($(INSTALL),no)
-	@$(RUN) -c "import sys; from importlib.util import find_spec as f; \
+	@$(VPYTHON) -c "import sys; from importlib.util import find_spec as f; \
 	  sys.exit(not all(map(f, ['attnmath', 'jupyter_book', 'nbval', 'hypothesis'])))" || \
 	  { echo "INSTALL=no: $(VENV) does not hold what the book needs" >&2; exit 1; }
 else
-	@env -u PYTHONPATH sh tools/environment.sh "$(VENV)" $(if $(PYTHON),"$(PYTHON)")
+	@$(INTERRUPTED); env -u PYTHONPATH sh tools/environment.sh "$(VENV)" $(if $(PYTHON),"$(PYTHON)")
 endif
 
 notebooks: environment
 	@$(RUN) tools/prove.py --jobs $(JOBS)
 
 site: notebooks
-	@$(RUN) tools/once.py site --inputs $(SITE) --output _build/html/index.html \
+	@$(RUN) tools/stamps.py site --inputs $(SITE) --output _build/html/index.html \
 	  --remove _build/html _build/.doctrees _build/jupyter_execute -- \
 	  $(JUPYTER_BOOK) build . -W -n --keep-going -q
 
 tests: book
-	@$(RUN) -m pytest -n $(JOBS) --dist worksteal --junitxml=_build/tests.xml -o junit_family=xunit2 \
-	  code/attnmath tools tests
+	@$(RUN) -m pytest -n $(JOBS) --dist worksteal code/attnmath tools tests

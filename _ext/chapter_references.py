@@ -44,8 +44,6 @@ class ChapterReferences(SphinxDirective):
         if not keys:
             logger.warning("chapter-references: this page cites nothing above", location=self.get_location())
             return []
-        for bibfile in domain.bibdata.bibfiles:  # type: ignore[attr-defined]
-            self.env.note_dependency(bibfile)
         style = find_plugin("pybtex.style.formatting", self.config.bibtex_default_style)()
         listing = nodes.bullet_list(classes=["chapter-references"])
         for key in keys:

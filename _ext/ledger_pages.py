@@ -1,4 +1,4 @@
-"""Pages that nobody types: ledger, errata and coverage, from the claims, the executed notebooks and the tables.
+"""Pages that nobody writes: ledger, errata and coverage, from the claims, the executed notebooks and the tables.
 
 Each page is a Markdown file that includes a template of ``_ext/templates``, which is filled with the book's rows when
 Sphinx reads the page. Two roles serve the templates and everybody else: ``{verdict}`proved` `` prints a
@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from docutils import nodes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -22,8 +22,8 @@ from sphinx.errors import NoUri
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
-if TYPE_CHECKING:
-    from attnmath.ledger import Row
+from attnmath.ledger import GRADES, VERDICTS, Row, audit, collate
+from attnmath.ledger.coverage import REASONS, deciding, read_sources
 
 logger = logging.getLogger(__name__)
 PAGES = ("intro", "ledger", "errata", "coverage")
@@ -33,9 +33,6 @@ class Book:
     """What the templates read: the tables of the sources, and the rows of the ledger in the order of their places."""
 
     def __init__(self, root: Path, pages: set[str]) -> None:
-        from attnmath.ledger import GRADES, VERDICTS, collate
-        from attnmath.ledger.coverage import REASONS, deciding, read_sources
-
         self.verdicts, self.grades, self.reasons = VERDICTS, GRADES, REASONS
         self.sources = read_sources(root)
         self.sentences = [sentence for source in self.sources for sentence in source.rows]
@@ -57,19 +54,11 @@ class Book:
                 if found := [row for row in self.rows if row.claim.section == section]:
                     yield section, gists[section], found
 
-    def own(self) -> list[Row]:
-        """Return the book's own statements."""
-        return [row for row in self.rows if row.claim.is_own]
-
-    def errata(self, grade: str) -> list[Row]:
-        """Return the claims of one grade."""
-        return [row for row in self.rows if row.claim.grade == grade]
-
     def chapters(self) -> list[tuple[str, dict[str, int]]]:
         """Return each chapter with its number of treated sentences by section, both in the order of the sources."""
         found: dict[str, Counter[str]] = {}
         for sentence in self.sentences:
-            for page in {row.page for row in self.deciding.get(sentence.at, [])}:
+            for page in dict.fromkeys(row.page for row in self.deciding.get(sentence.at, [])):
                 found.setdefault(page, Counter())[sentence.section] += 1
         return [(page, dict(counts)) for page, counts in found.items()]
 
@@ -103,17 +92,11 @@ def spoken(place: str) -> str:
     return f"{section_title(section)}, {where}"
 
 
-def anchor(section: str) -> str:
-    """Return the id of a section on the coverage page (the theme's script allows no dot)."""
-    return "coverage-" + section.replace(".", "-")
-
-
 def book_of(env: BuildEnvironment) -> Book:
     """Return the book as it is in this build."""
-    found = getattr(env.app, "book_of_claims", None)
-    if found is None:
-        found = env.app.book_of_claims = Book(Path(env.srcdir), set(env.found_docs))  # type: ignore[attr-defined]
-    return found
+    if not hasattr(env.app, "book_of_claims"):
+        env.app.book_of_claims = Book(Path(env.srcdir), set(env.found_docs))  # type: ignore[attr-defined]
+    return env.app.book_of_claims  # type: ignore[attr-defined, no-any-return]
 
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -123,8 +106,6 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     elif docname in PAGES:
         source[0] = environment().from_string(source[0]).render(book=book_of(app.env))
     if docname == "ledger":
-        from attnmath.ledger import audit
-
         for problem in audit(app.srcdir):
             logger.warning("ledger: %s", problem, location=docname)
 
@@ -133,7 +114,7 @@ def environment() -> Environment:
     """Return the templates, with what they call."""
     loader = FileSystemLoader(Path(__file__).parent / "templates")
     found = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    found.filters |= {"md": markdown, "place": spoken, "heading": section_title, "anchor": anchor}
+    found.filters |= {"md": markdown, "place": spoken, "heading": section_title}
     return found
 
 
@@ -159,8 +140,6 @@ class VerdictRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the badge, or a message when there is no such verdict."""
-        from attnmath.ledger import VERDICTS
-
         if self.text not in VERDICTS:
             message = f"verdict: expected one of {', '.join(VERDICTS)}, got {self.text!r}"
             return [], [self.inliner.reporter.error(message, line=self.lineno)]
@@ -195,15 +174,9 @@ class CardRole(SphinxRole):
         return page if row.claim.verdict == "not decided" else f"{page}#{row.anchor}"
 
 
-def outdated(app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
-    """Read the pages again in every build: a claims file or a notebook may have changed."""
-    return [page for page in PAGES if page in env.found_docs]
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the roles and the events."""
+    """Register the roles and the event."""
     app.add_role("verdict", VerdictRole())
     app.add_role("card", CardRole())
     app.connect("source-read", fill)
-    app.connect("env-get-outdated", outdated)
-    return {"version": "1", "env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

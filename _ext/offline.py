@@ -2,10 +2,12 @@
 
 MathJax comes from the `sphinx-mathjax-offline` package and is copied into the site; scripts and style
 sheets of other hosts are dropped, and Thebe, which would load its code from one, is dropped with them.
+So is FontAwesome's script, 1.5 MB for every page, whose icons its style sheet shows as well.
 """
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from sphinx.config import Config
 from sphinx.errors import ExtensionError
 from sphinx.util.fileutil import copy_asset
 
+ICON_SCRIPT = re.compile(r'<script src="[^"]*/fontawesome/[^"]*"></script>')
 # What tex-chtml.js can ask for: its fonts, and TeX commands that it loads on first use.
 MATHJAX_PARTS = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
 MATHJAX_SETTINGS: dict[str, Any] = {
@@ -26,7 +29,7 @@ MATHJAX_SETTINGS: dict[str, Any] = {
 
 
 def is_external(address: str) -> bool:
-    """Say whether a browser would leave the site to fetch this address.
+    """Return whether a browser would leave the site to fetch this address.
 
     >>> [is_external(a) for a in ("https://a.b/c.js", "//a.b/c.js", "_static/c.js", "data:image/png;base64,AA")]
     [True, True, False, False]
@@ -53,13 +56,17 @@ def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         for part in MATHJAX_PARTS:
             source, target = mathjax_folder() / part, Path(app.outdir, "_static", "mathjax", part)
-            folder = target if source.is_dir() else target.parent
-            folder.mkdir(parents=True, exist_ok=True)
-            copy_asset(str(source), str(folder))
+            copy_asset(str(source), str(target if source.is_dir() else target.parent))
+
+
+def drop_icon_script(app: Sphinx, exception: Exception | None) -> None:
+    """Remove FontAwesome's script from the pages: the theme's templates leave no earlier occasion."""
+    for page in Path(app.outdir).rglob("*.html") if app.builder.format == "html" else ():
+        page.write_text(ICON_SCRIPT.sub("", page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def wanted(asset: Any) -> bool:
-    """Say whether a page may keep a script or a style sheet."""
+    """Return whether a page may keep a script or a style sheet."""
     name = str(getattr(asset, "filename", asset) or "")
     body = str(getattr(asset, "attributes", {}).get("body") or "")
     return not is_external(name) and "thebe" not in name.lower() and "thebe" not in body.lower()
@@ -87,4 +94,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", drop_thebe, priority=990)
     app.connect("html-page-context", drop_external_assets, priority=990)
     app.connect("build-finished", copy_mathjax)
+    app.connect("build-finished", drop_icon_script)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

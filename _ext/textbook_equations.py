@@ -12,20 +12,12 @@ from typing import Any
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 from attnmath.ledger.coverage import anchor_of, tags_of
 
 logger = logging.getLogger(__name__)
-
-
-def equations_of(env: BuildEnvironment) -> dict[str, list[str]]:
-    """Return the numbers of the equations found so far, by page."""
-    if not hasattr(env, "textbook_equations"):
-        env.textbook_equations = {}  # type: ignore[attr-defined]
-    return env.textbook_equations  # type: ignore[attr-defined, no-any-return]
 
 
 class AnchorEquations(SphinxTransform):
@@ -35,36 +27,26 @@ class AnchorEquations(SphinxTransform):
 
     def apply(self, **kwargs: Any) -> None:
         """Visit the display formulas of one page."""
-        found = []
         for block in list(self.document.findall(nodes.math_block)):
             numbers = tags_of(block.astext())
             if not numbers:
                 continue
-            for number in numbers:
-                anchor = anchor_of(number)
+            for anchor in map(anchor_of, numbers):
                 block["names"] += sorted({anchor, anchor.lower()})
                 block["ids"].append(anchor)
-                found.append(number)
             self.document.note_explicit_target(block, block)
             entries = [("single", f"({n})", anchor_of(n), "", None) for n in numbers]
             block.parent.insert(block.parent.index(block), addnodes.index(entries=entries))
-            _show_as_written(block)
-        equations_of(self.env)[self.env.docname] = found
-
-
-def _show_as_written(block: nodes.math_block) -> None:
-    r"""Keep Sphinx from wrapping lines in ``split``, in which MathJax allows no ``\tag``."""
-    text = r"\[" + block.astext() + r"\]"
-    block["nowrap"] = True
-    block.children = [nodes.Text(text)]
-    block.children[0].parent = block
+            # As it is written: Sphinx would wrap the lines in ``split``, in which MathJax allows no ``\tag``.
+            block["nowrap"] = True
+            block[:] = [nodes.Text(rf"\[{block.astext()}\]")]
 
 
 def register_labels(app: Sphinx, doctree: nodes.document) -> None:
     """Let links without a text read "(5.1.5)", and let Sphinx report a number that two pages claim."""
     std = app.env.get_domain("std")
     page = app.env.docname
-    for number in equations_of(app.env).get(page, []):
+    for number in (n for block in doctree.findall(nodes.math_block) for n in tags_of(block.astext())):
         anchor = anchor_of(number)
         other = std.labels.get(anchor.lower(), ("",))[0]  # type: ignore[attr-defined]
         if other and other != page:
@@ -73,20 +55,8 @@ def register_labels(app: Sphinx, doctree: nodes.document) -> None:
         std.labels[anchor.lower()] = (page, anchor, f"({number})")  # type: ignore[attr-defined]
 
 
-def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """Drop what is known of a page that is read again or was removed."""
-    equations_of(env).pop(docname, None)
-
-
-def merge(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildEnvironment) -> None:
-    """Join what parallel readers have found."""
-    equations_of(env).update({d: e for d, e in equations_of(other).items() if d in docnames})
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the transform and the events."""
+    """Register the transform and the event."""
     app.add_transform(AnchorEquations)
     app.connect("doctree-read", register_labels)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
-    return {"version": "1", "env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

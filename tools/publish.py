@@ -20,7 +20,9 @@ from typing import Any
 import stamps
 
 FORMATS = {"image/png": ".png", "image/svg+xml": ".svg"}
-HINT = "; `make execute` stores what a cell draws"
+#: What is said of a file that differs: by --check, and when it has been put right.
+WORDS = {"missing": ("is missing", "added"), "other": ("is not what its notebook drew", "replaced"),
+         "not drawn": ("is drawn by no notebook", "removed")}  # fmt: skip
 
 
 class Unpublishable(Exception):
@@ -37,17 +39,15 @@ def pictures(notebook: Any) -> Iterator[tuple[str, dict[str, bytes]]]:
         if cell["cell_type"] != "code" or not name:
             continue
         drawn = [o["data"] for o in cell["outputs"] if any(k.startswith("image/") for k in o.get("data", {}))]
-        if len(drawn) != 1:
-            raise Unpublishable(f"{name}: expected one picture in the cell's output, got {len(drawn)}{HINT}")
-        missing = [kind for kind in FORMATS if not _joined(drawn[0].get(kind, ""))]
-        if missing:
-            raise Unpublishable(f"{name}: the cell's output holds no {' and no '.join(missing)}{HINT}")
+        if len(drawn) != 1 or not all(drawn[0].get(kind) for kind in FORMATS):
+            got = ", ".join(kind for data in drawn for kind in data if data[kind]) or "none"
+            hint = "`make execute` stores what a cell draws"
+            raise Unpublishable(f"{name}: expected one picture in the cell's output, PNG and SVG, got {got}; {hint}")
+        png, svg = ("".join(drawn[0][kind]) for kind in FORMATS)
         try:
-            png = base64.b64decode(_joined(drawn[0]["image/png"]), validate=True)
+            yield name.replace("-", "_"), {".png": base64.b64decode(png, validate=True), ".svg": svg.encode("utf-8")}
         except binascii.Error as error:
             raise Unpublishable(f"{name}: the cell's PNG is not base64: {error}") from None
-        svg = _joined(drawn[0]["image/svg+xml"]).encode("utf-8")
-        yield name.replace("-", "_"), {".png": png, ".svg": svg}
 
 
 def collect(notebooks: Iterable[Path]) -> dict[str, bytes]:
@@ -66,29 +66,14 @@ def collect(notebooks: Iterable[Path]) -> dict[str, bytes]:
 
 def differences(found: dict[str, bytes], folder: Path) -> dict[str, str]:
     """Return the published files that are not as the notebooks drew them: "missing", "other" or "not drawn"."""
-    published = {p.name: p for p in folder.glob("*") if p.suffix in FORMATS.values()}
+    published = {p.name: p.read_bytes() for p in folder.glob("*") if p.suffix in FORMATS.values()}
     faults = dict.fromkeys(published.keys() - found.keys(), "not drawn")
-    for name, content in found.items():
-        if name not in published:
-            faults[name] = "missing"
-        elif published[name].read_bytes() != content:
-            faults[name] = "other"
+    faults |= {n: "other" if n in published else "missing" for n in found if published.get(n) != found[n]}
     return dict(sorted(faults.items()))
 
 
-def publish(found: dict[str, bytes], folder: Path) -> dict[str, str]:
-    """Make the folder hold what was found and no other picture; return what had to be changed."""
-    changed = differences(found, folder)
-    for name, fault in changed.items():
-        if fault == "not drawn":
-            (folder / name).unlink()
-        else:
-            stamps.write_atomically(folder / name, found[name])
-    return changed
-
-
 def main(arguments: list[str] | None = None) -> int:
-    """Read the command line, and publish or check."""
+    """Publish or check: make the folder hold what the notebooks drew and no other picture, or say where it does not."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file differs")
     parser.add_argument("--chapters", type=Path, default=stamps.ROOT / "chapters", help="where the notebooks are")
@@ -99,19 +84,20 @@ def main(arguments: list[str] | None = None) -> int:
     except Unpublishable as error:
         print(f"publish: {error}", file=sys.stderr)
         return 1
-    changed = differences(found, options.out) if options.check else publish(found, options.out)
-    said = {"missing": "is missing", "other": "is not what its notebook drew", "not drawn": "is drawn by no notebook"}
-    done = {"missing": "added", "other": "replaced", "not drawn": "removed"}
-    for name, fault in changed.items():
-        print(f"figures/{name} {said[fault]}" if options.check else f"{done[fault]} figures/{name}")
-    print(f"figures: {len(found) // len(FORMATS)} in {len(FORMATS)} formats, {len(changed) or 'no'} files "
-          f"{'differ' if options.check else 'changed'}")  # fmt: skip
-    return int(options.check and bool(changed))
-
-
-def _joined(value: str | list[str]) -> str:
-    return value if isinstance(value, str) else "".join(value)
+    faults = differences(found, options.out)
+    for name, fault in faults.items():
+        if options.check:
+            print(f"figures/{name} {WORDS[fault][0]}")
+            continue
+        if fault == "not drawn":
+            (options.out / name).unlink()
+        else:
+            stamps.write_atomically(options.out / name, found[name])
+        print(f"{WORDS[fault][1]} figures/{name}")
+    done = "differ" if options.check else "changed"
+    print(f"figures: {len(found) // len(FORMATS)} in {len(FORMATS)} formats, {len(faults) or 'no'} files {done}")
+    return int(options.check and bool(faults))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    stamps.run(main)

@@ -3,18 +3,29 @@
 A stamp is a small file that holds the hash of the inputs' *contents* (never of their dates), so
 that a checkout of an old version, a copy, or a touched file are each seen for what they are.
 Standard library only: the environment itself is installed behind a stamp.
+
+``python tools/stamps.py NAME --inputs PATH... --output PATH [--remove PATH...] -- COMMAND...``
+runs COMMAND when the output is missing or the inputs' contents, the interpreter or COMMAND itself
+differ from those of its last success. With ``--remove`` the named paths go first, so that
+nothing of an earlier run survives.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import hashlib
 import os
+import platform
+import shutil
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 STAMPS = ROOT / "_build" / "stamps"
@@ -34,17 +45,21 @@ def files(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         if path.is_file():
             found.add(path)
-        elif path.is_dir():
-            for folder, subfolders, names in os.walk(path):
-                subfolders[:] = [s for s in subfolders if s not in IGNORED and not s.endswith(".egg-info")]
-                found.update(Path(folder, name) for name in names)
+        for folder, subfolders, names in os.walk(path):
+            subfolders[:] = [s for s in subfolders if s not in IGNORED and not s.endswith(".egg-info")]
+            found.update(Path(folder, name) for name in names)
     return sorted(found)
 
 
+def notebooks(paths: Iterable[Path] = (ROOT / "chapters",)) -> list[Path]:
+    """Return the notebooks at or below the paths."""
+    return [p for p in files(paths) if p.suffix == ".ipynb"]
+
+
 def digest(paths: Iterable[Path], *also: str) -> str:
-    """Return the hash of the names and contents of the files at or below the paths, and of `also`."""
+    """Return the hash of the names and contents of the files at or below the paths, of `also` and of the Python."""
     total = hashlib.sha256()
-    for word in also:
+    for word in (platform.python_version(), *also):
         total.update(f"{len(word)}:{word}\n".encode())
     for path in files(paths):
         name = os.path.relpath(path, ROOT)
@@ -52,24 +67,23 @@ def digest(paths: Iterable[Path], *also: str) -> str:
     return total.hexdigest()
 
 
-def python_version() -> str:
-    """Return the interpreter's version, down to the patch."""
-    return "python " + ".".join(map(str, sys.version_info[:3]))
+def inputs_of(notebooks: Iterable[Path]) -> dict[Path, str]:
+    """Return the hash of all that each notebook's outputs depend on: itself, its claims, the package, the pins."""
+    common = digest([ROOT / "code", ROOT / "constraints.txt"])
+    return {
+        n: digest([n, *(p for p in n.parent.iterdir() if p.is_file() and p.suffix != ".ipynb")], common)
+        for n in notebooks
+    }
 
 
-def constraints_file() -> Path:
-    """Return the pins for this interpreter."""
-    return ROOT / "constraints" / f"python-{sys.version_info[0]}.{sys.version_info[1]}.txt"
+def stamp_of(kind: str, notebook: Path) -> Path:
+    """Return the place of a notebook's stamp; kind is "executed" or "proved"."""
+    return STAMPS / kind / (os.path.relpath(notebook, ROOT).replace(os.sep, "--") + ".stamp")
 
 
 def is_fresh(stamp: Path, inputs: str) -> bool:
-    """Say whether the stamp records these inputs."""
-    return stamp.is_file() and stamp.read_text(encoding="utf-8").strip() == inputs
-
-
-def record(stamp: Path, inputs: str) -> None:
-    """Write the stamp, in one step."""
-    write_atomically(stamp, inputs + "\n")
+    """Return whether the stamp records these inputs."""
+    return stamp.is_file() and stamp.read_text(encoding="utf-8") == inputs
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -88,11 +102,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 @contextlib.contextmanager
-def only_one(name: str, folder: Path | None = None) -> Iterator[None]:
+def only_one(name: str) -> Iterator[None]:
     """Let one process at a time do the named work; others wait for it, and say so."""
-    folder = folder or STAMPS
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{name}.lock").open("w") as lock:
+    STAMPS.mkdir(parents=True, exist_ok=True)
+    with (STAMPS / f"{name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -101,26 +114,42 @@ def only_one(name: str, folder: Path | None = None) -> Iterator[None]:
         yield
 
 
-def notebooks(paths: Iterable[Path] = (ROOT / "chapters",)) -> list[Path]:
-    """Return the notebooks at or below the paths."""
-    return [p for p in files(paths) if p.suffix == ".ipynb"]
+def run(main: Callable[[], int]) -> NoReturn:
+    """Run a command. An interruption ends it without a traceback: the Makefile says what it means."""
+    try:
+        raise SystemExit(main())
+    except KeyboardInterrupt:
+        os._exit(130)  # at once: a thread that waits for a kernel would hold an orderly exit up
 
 
-class NotebookStamps:
-    """What a notebook's outputs depend on: itself, its claims, the package, the pins, the Python."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command if it is due, and return its exit code (0 when it is not due)."""
+    words = sys.argv[1:] if arguments is None else arguments
+    cut = words.index("--") if "--" in words else len(words)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name")
+    parser.add_argument("--inputs", nargs="+", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--remove", nargs="*", type=Path, default=[])
+    options, command = parser.parse_args(words[:cut]), words[cut + 1 :]
+    if not command:
+        parser.error("expected the command to run after --")
+    stamp = STAMPS / f"{options.name}.stamp"
+    with only_one(options.name):
+        inputs = digest(options.inputs, *command)
+        if options.output.exists() and is_fresh(stamp, inputs):
+            print(f"{options.name}: up to date")
+            return 0
+        stamp.unlink(missing_ok=True)
+        for path in options.remove:
+            shutil.rmtree(path, ignore_errors=True)
+        started = time.monotonic()
+        code = subprocess.run(command).returncode
+        if code == 0:
+            write_atomically(stamp, inputs)
+            print(f"{options.name}: done in {time.monotonic() - started:.1f} s")
+        return code
 
-    def __init__(self) -> None:
-        self._common = digest([ROOT / "code", constraints_file()], python_version())
 
-    def inputs(self, notebook: Path) -> str:
-        """Return the hash of everything that the notebook's outputs depend on, its outputs included."""
-        data = [p for p in notebook.parent.iterdir() if p.is_file() and p.suffix != ".ipynb"]
-        return digest([notebook, *data], self._common)
-
-    def path(self, kind: str, notebook: Path) -> Path:
-        """Return the stamp's place; kind is "executed" or "proved"."""
-        return STAMPS / kind / (os.path.relpath(notebook, ROOT).replace(os.sep, "--") + ".stamp")
-
-    def is_fresh(self, kind: str, notebook: Path) -> bool:
-        """Say whether the notebook as it stands was executed, or proved."""
-        return is_fresh(self.path(kind, notebook), self.inputs(notebook))
+if __name__ == "__main__":
+    run(main)
