@@ -12,7 +12,24 @@ import math
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from attnmath.checks import Array, describe, finite, positive, positive_integer, real_array, same_dtype
+from attnmath.checks import (
+    Array,
+    about,
+    axis_of,
+    booleans,
+    describe,
+    finite,
+    fits_memory,
+    in_range,
+    integers,
+    positive,
+    positive_integer,
+    probabilities,
+    real_array,
+    same_batches,
+    same_dtype,
+    silent,
+)
 
 
 def softmax(x: Array, *, axis: int = -1, temperature: float = 1.0) -> Array:
@@ -33,13 +50,12 @@ def softmax(x: Array, *, axis: int = -1, temperature: float = 1.0) -> Array:
     x = real_array(x, "x", at_least=1)
     temperature = positive(temperature, "temperature")
     xp = array_namespace(x)
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"axis: expected an axis of x ({describe(x)}), got {axis}")
+    axis = axis_of(x, axis, "x")
     top = xp.max(x, axis=axis, keepdims=True)
     if bool(xp.any(top == -math.inf)):
         raise ValueError("x: expected a finite logit in every slice, got one that is -inf throughout (fully masked)")
-    with np.errstate(over="ignore", under="ignore"):
-        weights = xp.exp((x - top) / temperature)
+    with silent():
+        weights = xp.exp(_quotient(x - top, temperature))
         return weights / xp.sum(weights, axis=axis, keepdims=True)
 
 
@@ -52,7 +68,7 @@ def softmax_jacobian(y: Array) -> Array:
     array([[ 0.1875, -0.1875],
            [-0.1875,  0.1875]])
     """
-    y = _probabilities(y, "y")
+    y = probabilities(y, "y")
     xp = array_namespace(y)
     diagonal = y[..., :, None] * xp.eye(y.shape[-1], dtype=y.dtype, device=device(y))
     return diagonal - y[..., :, None] * y[..., None, :]
@@ -69,7 +85,7 @@ def jacobian_norm(y: Array) -> Array:
     >>> round(float(jacobian_norm(np.asarray([0.5, 0.5]))), 12)
     0.5
     """
-    y = _probabilities(y, "y")
+    y = probabilities(y, "y")
     xp = array_namespace(y)
     others = 1 - xp.eye(y.shape[-1], dtype=y.dtype, device=device(y))
     rest = xp.sum(y[..., None, :] * others, axis=-1)
@@ -85,7 +101,7 @@ def entropy(p: Array) -> Array:
     >>> round(float(entropy(np.asarray([0.5, 0.5, 0.0]))), 6)
     0.693147
     """
-    p = _probabilities(p, "p")
+    p = probabilities(p, "p")
     xp = array_namespace(p)
     return -xp.sum(p * xp.log(xp.where(p > 0, p, xp.ones_like(p))), axis=-1)
 
@@ -102,9 +118,12 @@ def scores(Q: Array, K: Array, *, scale: float | None = None) -> Array:
     same_dtype(Q=Q, K=K)
     if Q.shape[-1] != K.shape[-1]:
         raise ValueError(f"Q, K: expected the same last axis d_k, got Q {describe(Q)} and K {describe(K)}")
+    same_batches(Q=Q, K=K)
+    names = "Q, K" if scale is None else "Q, K, scale"
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else positive(scale, "scale")
     xp = array_namespace(Q, K)
-    return xp.matmul(Q * scale, xp.matrix_transpose(K))
+    with silent():
+        return in_range(xp.matmul(Q * scale, xp.matrix_transpose(K)), names)
 
 
 def attention_weights(Q: Array, K: Array, *, mask: Array | None = None, scale: float | None = None) -> Array:
@@ -119,7 +138,11 @@ def attention_weights(Q: Array, K: Array, *, mask: Array | None = None, scale: f
            [0.5, 0.5]])
     """
     S = scores(Q, K, scale=scale)
-    return softmax(S if mask is None else masked(S, mask))
+    if mask is None:
+        return softmax(S)
+    S = masked(S, mask)
+    with about("mask"):
+        return softmax(S)
 
 
 def attention(Q: Array, K: Array, V: Array, *, mask: Array | None = None, scale: float | None = None) -> Array:
@@ -136,7 +159,9 @@ def attention(Q: Array, K: Array, V: Array, *, mask: Array | None = None, scale:
     same_dtype(Q=P, V=V)
     if V.shape[-2] != P.shape[-1]:
         raise ValueError(f"V: expected {P.shape[-1]} rows, one for each key, got {describe(V)}")
-    return array_namespace(P, V).matmul(P, V)
+    same_batches(Q=P, V=V)
+    with silent():
+        return in_range(array_namespace(P, V).matmul(P, V), "V")
 
 
 def masked(S: Array, mask: Array) -> Array:
@@ -149,9 +174,7 @@ def masked(S: Array, mask: Array) -> Array:
     """
     S = real_array(S, "S", at_least=1)
     xp = array_namespace(S)
-    mask = xp.asarray(mask, device=device(S))
-    if not xp.isdtype(mask.dtype, "bool"):
-        raise TypeError(f"mask: expected booleans (True: may attend), got {describe(mask)}")
+    mask = booleans(mask, "mask", like=S)
     try:
         shape = np.broadcast_shapes(tuple(S.shape), tuple(mask.shape))
     except ValueError:
@@ -171,9 +194,13 @@ def causal_mask(n: int, *, like: Array | None = None) -> Array:
            [ True,  True]])
     """
     n = positive_integer(n, "n")
+    fits_memory("n", n, n)
     if like is None:
         return np.tril(np.ones((n, n), dtype=bool))
-    xp = array_namespace(like)
+    try:
+        xp = array_namespace(like)
+    except TypeError:
+        raise TypeError(f"like: expected an array, got {type(like).__name__}") from None
     return xp.tril(xp.ones((n, n), dtype=xp.bool, device=device(like)))
 
 
@@ -187,22 +214,18 @@ def padding_mask(lengths: Array, n: int) -> Array:
            [ True,  True,  True]])
     """
     n = positive_integer(n, "n")
-    lengths = lengths if hasattr(lengths, "dtype") else np.asarray(lengths)
+    lengths = integers(lengths, "lengths")
     xp = array_namespace(lengths)
-    if lengths.ndim != 1 or not xp.isdtype(lengths.dtype, "integral"):
-        raise TypeError(f"lengths: expected a one-dimensional array of integers, got {describe(lengths)}")
+    fits_memory("lengths, n", lengths.shape[0], n)
     if bool(xp.any(lengths < 1)) or bool(xp.any(lengths > n)):
         raise ValueError(f"lengths: expected values from 1 to {n}, got {lengths}")
     return xp.arange(n, device=device(lengths))[None, None, :] < lengths[:, None, None]
 
 
-def _probabilities(p: Array, name: str) -> Array:
-    """Return `p`, refusing what is not a distribution along the last axis, to its own rounding."""
-    p = finite(real_array(p, name, at_least=1), name)
-    xp = array_namespace(p)
-    # A sum of n rounded terms is off by at most about n ulp; the factor 4 covers the division before it.
-    slack = 4 * (p.shape[-1] + 1) * float(xp.finfo(p.dtype).eps)
-    off = float(xp.max(xp.abs(xp.sum(p, axis=-1) - 1)))
-    if bool(xp.any(p < 0)) or off > slack:
-        raise ValueError(f"{name}: expected probabilities that sum to 1 along the last axis, off by {off:.3g}")
-    return p
+def _quotient(x: Array, temperature: float) -> Array:
+    """x / T for x <= 0, in double precision where T is not a normal number of the dtype of x."""
+    xp = array_namespace(x)
+    limits = xp.finfo(x.dtype)
+    if float(limits.smallest_normal) <= temperature <= float(limits.max):
+        return x / temperature
+    return xp.astype(xp.astype(x, xp.float64) / temperature, x.dtype)

@@ -10,14 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from attnmath.checks import positive_integer
+from attnmath.checks import fits_memory, floats, generator, in_range, positive_integer
+from attnmath.checks import function as checked_function
 
 STAGES = ("scores", "scaling", "softmax", "values")
 
 
 def dot_operations(d: Any) -> Any:
-    """Operations of a dot product of d terms: d multiplications and d - 1 additions."""
-    return 2 * d - 1
+    """Operations of a dot product of d terms: d multiplications and d - 1 additions.
+
+    >>> dot_operations(np.uint8(200))
+    399
+    """
+    return 2 * _size(d, "d") - 1
 
 
 def attention_operations(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
@@ -31,6 +36,7 @@ def attention_operations(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
     >>> attention_operations(3, 1, 1)["softmax"]
     39
     """
+    n, d_k, d_v = _size(n, "n"), _size(d_k, "d_k"), _size(d_v, "d_v")
     return {
         "scores": n**2 * dot_operations(d_k),
         "scaling": n**2,
@@ -47,6 +53,7 @@ def attention_traffic(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
     >>> attention_traffic(2, 3, 1)
     {'scores': 16, 'scaling': 8, 'softmax': 8, 'values': 8}
     """
+    n, d_k, d_v = _size(n, "n"), _size(d_k, "d_k"), _size(d_v, "d_v")
     return {
         "scores": 2 * n * d_k + n**2,
         "scaling": 2 * n**2,
@@ -57,7 +64,7 @@ def attention_traffic(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
 
 def projection_operations(n: Any, d_model: Any, d_out: Any) -> Any:
     """Operations of one projection (5.1.2) of n rows from d_model to d_out dimensions."""
-    return n * d_out * dot_operations(d_model)
+    return _size(n, "n") * _size(d_out, "d_out") * dot_operations(_size(d_model, "d_model"))
 
 
 class Tally:
@@ -82,11 +89,12 @@ def counted_attention(Q: Any, K: Any, V: Any) -> tuple[list[list[float]], dict[s
     >>> counted_attention([[1.0]], [[1.0]], [[2.0]])
     ([[2.0]], {'scores': 1, 'scaling': 1, 'softmax': 3, 'values': 1})
     """
-    Q, K, V = (np.asarray(a, dtype=float) for a in (Q, K, V))
-    if Q.ndim != 2 or K.shape != Q.shape or V.ndim != 2 or len(V) != len(K) or 0 in Q.shape + V.shape:
+    Q, K, V = (floats(a, name, ndim=2) for a, name in ((Q, "Q"), (K, "K"), (V, "V")))
+    if K.shape != Q.shape or len(V) != len(K):
         raise ValueError(f"Q, K, V: expected shapes (n, d_k), (n, d_k), (n, d_v), got {Q.shape}, {K.shape}, {V.shape}")
     tally = Tally()
     S = [[_dot(tally, q, k) for k in K.tolist()] for q in Q.tolist()]
+    in_range(np.asarray(S), "Q, K")
     tally.stage = "scaling"
     factor = 1 / math.sqrt(Q.shape[1])
     S = [[tally(_times, s, factor) for s in row] for row in S]
@@ -94,6 +102,7 @@ def counted_attention(Q: Any, K: Any, V: Any) -> tuple[list[list[float]], dict[s
     P = [_softmax(tally, row) for row in S]
     tally.stage = "values"
     O = [[_dot(tally, row, column) for column in V.T.tolist()] for row in P]  # noqa: E741
+    in_range(np.asarray(O), "V")
     return O, {stage: tally.counts[stage] for stage in STAGES}
 
 
@@ -102,6 +111,7 @@ def peak_memory(function: Callable[..., Any], *arguments: Any) -> int:
 
     numpy reports its arrays to tracemalloc; torch does not.
     """
+    checked_function(function, "function")
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
@@ -115,7 +125,30 @@ def peak_memory(function: Callable[..., Any], *arguments: Any) -> int:
 def random_inputs(n: int, d: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     """Standard normal Q, K and V of shape (n, d)."""
     shape = (positive_integer(n, "n"), positive_integer(d, "d"))
+    fits_memory("n, d", 3, *shape)
+    generator(rng)
     return rng.standard_normal(shape), rng.standard_normal(shape), rng.standard_normal(shape)
+
+
+def _size(value: Any, name: str) -> Any:
+    """Return a size as an int of Python, which cannot overflow, a sympy expression as it is, or an array in float64.
+
+    Curves are drawn over sizes in between as well, so arrays need not hold integers.
+    """
+    if isinstance(value, np.ndarray) and value.ndim:
+        sizes = floats(value, name)
+        if np.any(sizes < 1) or np.any(sizes > 1e75):  # the fourth power stays in range
+            raise ValueError(f"{name}: expected sizes from 1 to 1e75, got {sizes.min():g} to {sizes.max():g}")
+        return sizes
+    if hasattr(value, "free_symbols") and not getattr(value, "is_number", True):
+        return value
+    if getattr(value, "is_Integer", False):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name}: expected an integer or a sympy expression, got {type(value).__name__} {value!r}")
+    if value < 1:
+        raise ValueError(f"{name}: expected a positive integer, got {value}")
+    return int(value)
 
 
 def _times(a: float, b: float) -> float:

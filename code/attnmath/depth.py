@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnmath.attention import attention
-from attnmath.checks import finite, positive_integer, real_array
+from attnmath.checks import about, fits_memory, flag, floats, generator, positive_integer, silent, unit_scaled
 
 Floats = NDArray[Any]
 
@@ -22,7 +22,8 @@ def relative_residual(X: ArrayLike) -> Floats:
     >>> relative_residual([[1.0, 0.0], [1.0, 0.0]]), relative_residual([[1.0], [-1.0]])
     (np.float64(0.0), np.float64(1.0))
     """
-    x: Floats = np.asarray(finite(real_array(X, "X", at_least=2), "X"), dtype=float)
+    x = floats(X, "X", at_least=2)
+    x = unit_scaled(x, axis=(-2, -1))
     size = np.linalg.norm(x, axis=(-2, -1))
     if np.any(size == 0):
         raise ValueError("X: expected a non-zero matrix, got one of zeros")
@@ -39,17 +40,20 @@ def attention_stack(
     Rows are scaled back to norm sqrt(d) on average after each layer, which changes no `relative_residual`
     and keeps scores of one order of size at any depth.
     """
-    x: Floats = np.asarray(finite(real_array(X, "X", ndim=2), "X"), dtype=float)
+    x: Floats = floats(X, "X", ndim=2)
     d_k, depth = positive_integer(d_k, "d_k"), positive_integer(depth, "depth")
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng: expected a numpy Generator, got {type(rng).__name__}")
+    skip = flag(skip, "skip")
+    fits_memory("X, d_k", sum(x.shape), max(d_k, *x.shape))
+    generator(rng)
     if not np.any(x):
         raise ValueError("X: expected a non-zero matrix, got one of zeros")
     d = x.shape[1]
     yield x
     for _ in range(depth):
         W_Q, W_K, W_V = (rng.normal(0, d**-0.5, (d, width)) for width in (d_k, d_k, d))
-        out = attention(x @ W_Q, x @ W_K, x @ W_V)
+        with silent(), about("X, d_k"):
+            out = attention(x @ W_Q, x @ W_K, x @ W_V)
         x = x + out if skip else out
+        x = unit_scaled(x)
         x = x * np.sqrt(x.size) / np.linalg.norm(x)
         yield x

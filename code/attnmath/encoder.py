@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from attnmath.attention import attention_weights
+from attnmath.checks import path_to, positive_integer
 
 Floats = NDArray[Any]
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
@@ -88,10 +89,10 @@ def load_encoder(directory: str | Path) -> Encoder:
     architecture or with missing or misshapen parameters.
     """
     directory = model_directory(directory)
-    config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    config = _config(directory / "config.json")
     keys = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size")
     sizes = {key: config.get(key) for key in keys}
-    if not all(isinstance(value, int) and value > 0 for value in sizes.values()):
+    if not all(isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in sizes.values()):
         raise ValueError(f"directory: expected positive sizes in {directory / 'config.json'}, got {sizes}")
     layers, heads, width, inner = sizes.values()
     if width % heads:
@@ -107,7 +108,14 @@ def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[st
     """Tokens and ids of a text, with the model's own tokenizer; a text of more than `longest` tokens is refused."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(model_directory(directory) / "tokenizer.json"))
+    positive_integer(longest, "longest")
+    if not isinstance(text, str):
+        raise TypeError(f"text: expected a string, got {type(text).__name__}")
+    file = model_directory(directory) / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # the package raises bare Exceptions
+        raise ValueError(f"directory: expected a tokenizer in {file}, got {error}") from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
     encoded = tokenizer.encode(text)
@@ -118,7 +126,7 @@ def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[st
 
 def model_directory(directory: str | Path) -> Path:
     """Return the directory as a path, once it is known to hold a model."""
-    directory = Path(directory)
+    directory = path_to(directory, "directory")
     if missing := [name for name in _FILES if not (directory / name).is_file()]:
         raise FileNotFoundError(f"directory: expected {', '.join(_FILES)} in {directory}, missing {', '.join(missing)}")
     return directory
@@ -130,10 +138,28 @@ def weights_hash(directory: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _config(path: Path) -> Any:
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"directory: expected JSON in {path}, got {error}") from None
+    if not isinstance(config, dict):
+        raise ValueError(f"directory: expected a JSON object in {path}, got {type(config).__name__}")
+    return config
+
+
 def _parameters(path: Path) -> dict[str, Floats]:
+    from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    return {name.removeprefix("bert."): array.astype(np.float64) for name, array in load_file(path).items()
+    try:
+        arrays = load_file(path)
+    except (SafetensorError, KeyError, TypeError, AttributeError, ValueError) as error:
+        kind = type(error).__name__
+        raise ValueError(
+            f"directory: expected a whole file of float32, float16 or float64 in {path}, got {kind}: {error}"
+        ) from None
+    return {name.removeprefix("bert."): array.astype(np.float64) for name, array in arrays.items()
             if np.issubdtype(array.dtype, np.floating)}  # fmt: skip
 
 

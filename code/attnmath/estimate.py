@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnmath.checks import finite, real_array
+from attnmath.checks import exponent, floats, in_range, silent, unit_scaled
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,12 @@ class Estimate:
     standard_error: Any
 
     def __post_init__(self) -> None:
-        value, error = np.asarray(self.value, dtype=float), np.asarray(self.standard_error, dtype=float)
-        if not (np.all(np.isfinite(value)) and np.all(np.isfinite(error)) and np.all(error >= 0)):
-            raise ValueError(f"standard_error: expected finite and non-negative, got {self.value} and {error}")
+        try:
+            value, error = floats(self.value, "value"), floats(self.standard_error, "standard_error")
+        except ValueError as problem:
+            raise ValueError(f"value, standard_error: expected finite numbers, got {problem}") from None
+        if np.any(error < 0):
+            raise ValueError(f"standard_error: expected finite and non-negative, got {value} and {error}")
 
     def interval(self, z: float = 1.96) -> tuple[Any, Any]:
         """Return value - z * error and value + z * error; z = 1.96 covers 95 % of a normal law."""
@@ -47,7 +50,10 @@ def mean(samples: ArrayLike) -> Estimate:
     2.5 ± 0.65
     """
     x = _draws(samples)
-    return Estimate(x.mean(axis=0), x.std(axis=0, ddof=1) / np.sqrt(len(x)))
+    # Scaled by a power of two, so that squares keep their range and no digit changes.
+    power = exponent(x)[0]
+    y = np.ldexp(x, -power)
+    return _estimate(y.mean(axis=0), y.std(axis=0, ddof=1) / np.sqrt(len(x)), power)
 
 
 def variance(samples: ArrayLike) -> Estimate:
@@ -60,11 +66,12 @@ def variance(samples: ArrayLike) -> Estimate:
     1.667 ± 0.71
     """
     x = _draws(samples)
-    n = len(x)
+    n, power = len(x), exponent(x)[0]
+    x = np.ldexp(x, -power)
     centred = x - x.mean(axis=0)
     m2, m4 = (centred**2).mean(axis=0), (centred**4).mean(axis=0)
     error = np.sqrt(np.maximum(m4 - m2**2 * (n - 3) / (n - 1), 0) / n)
-    return Estimate(m2 * n / (n - 1), error)
+    return _estimate(m2 * n / (n - 1), error, 2 * power)
 
 
 def stack(estimates: Sequence[Estimate]) -> Estimate:
@@ -73,8 +80,12 @@ def stack(estimates: Sequence[Estimate]) -> Estimate:
     >>> stack([Estimate(1.0, 0.1), Estimate(2.0, 0.2)]).value
     array([1., 2.])
     """
+    if not isinstance(estimates, Sequence) or not all(isinstance(e, Estimate) for e in estimates):
+        raise TypeError(f"estimates: expected a sequence of Estimate, got {type(estimates).__name__}")
     if not estimates:
         raise ValueError("estimates: expected at least one Estimate, got none")
+    if len(shapes := {np.shape(part) for e in estimates for part in (e.value, e.standard_error)}) > 1:
+        raise ValueError(f"estimates: expected values and errors of one shape, got {sorted(shapes)}")
     return Estimate(np.stack([e.value for e in estimates]), np.stack([e.standard_error for e in estimates]))
 
 
@@ -88,7 +99,7 @@ def mean_of_groups(samples: ArrayLike, groups: ArrayLike) -> Estimate:
     2 ± 1
     """
     x = _draws(samples)
-    labels = np.asarray(groups)
+    labels = _labels(groups)
     if x.ndim != 1 or labels.shape != x.shape:
         raise ValueError(f"samples, groups: expected one label for each sample, got {x.shape} and {labels.shape}")
     names = np.unique(labels)
@@ -105,17 +116,39 @@ def slope(x: ArrayLike, y: ArrayLike) -> Estimate:
     >>> slope([0.0, 1.0, 2.0], [1.0, 3.0, 5.0]).value
     2.0
     """
-    x, y = (np.asarray(finite(real_array(a, s, ndim=1), s)) for a, s in ((x, "x"), (y, "y")))
+    x, y = (floats(a, s, ndim=1) for a, s in ((x, "x"), (y, "y")))
+    of_x, of_y = exponent(x)[0], exponent(y)[0]
+    x, y = unit_scaled(x), unit_scaled(y)
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
         raise ValueError(f"x, y: expected the same length, at least 3, and x not constant, got {len(x)} and {len(y)}")
     dx, dy = x - x.mean(), y - y.mean()
     b = dx @ dy / (dx @ dx)
     residual = dy - b * dx
-    return Estimate(float(b), float(np.sqrt(residual @ residual / (len(x) - 2) / (dx @ dx))))
+    found = _estimate(b, np.sqrt(residual @ residual / (len(x) - 2) / (dx @ dx)), of_y - of_x, names="x, y")
+    return Estimate(float(found.value), float(found.standard_error))
 
 
 def _draws(samples: ArrayLike) -> NDArray[Any]:
-    x: NDArray[Any] = np.asarray(finite(real_array(samples, "samples", at_least=1), "samples"), dtype=float)
+    x = floats(samples, "samples", at_least=1)
     if len(x) < 2:
         raise ValueError(f"samples: expected at least 2 draws along the first axis, got {len(x)}")
     return x
+
+
+def _estimate(value: Any, error: Any, power: int, names: str = "samples") -> Estimate:
+    """Return the Estimate of 2^power times a value and an error."""
+    with silent():
+        value, error = (np.ldexp(a, power) for a in (value, error))
+    return Estimate(in_range(value, names), in_range(error, names))
+
+
+def _labels(groups: ArrayLike) -> NDArray[Any]:
+    try:
+        labels = np.asarray(groups)
+    except (TypeError, ValueError, RuntimeError):
+        labels = np.asarray(None)
+    if isinstance(groups, np.ma.MaskedArray | np.matrix) or labels.dtype.kind not in "biufSU":
+        raise TypeError(f"groups: expected an array of numbers or strings, got {type(groups).__name__}")
+    if labels.dtype.kind == "f" and np.any(np.isnan(labels)):
+        raise ValueError("groups: expected no NaN among the labels")
+    return labels

@@ -5,7 +5,18 @@ from __future__ import annotations
 from array_api_compat import array_namespace, device
 
 from attnmath.attention import masked, softmax
-from attnmath.checks import Array, describe, finite, positive_integer, real_array, same_dtype
+from attnmath.checks import (
+    Array,
+    finite,
+    fits_memory,
+    in_range,
+    integers,
+    positive_integer,
+    probabilities,
+    real_array,
+    same_dtype,
+    silent,
+)
 
 
 def top_k_gate(logits: Array, k: int) -> Array:
@@ -44,9 +55,11 @@ def mixture(x: Array, gates: Array, experts: Array) -> Array:
             "x, gates, experts: expected shapes (n, d), (n, E), (E, d, d_out), "
             f"got {tuple(x.shape)}, {tuple(gates.shape)}, {tuple(experts.shape)}"
         )
+    gates = probabilities(gates, "gates")
     xp = array_namespace(x, gates, experts)
-    outputs = xp.matmul(x[None, :, :], experts)  # (E, n, d_out)
-    return xp.sum(xp.matrix_transpose(gates)[:, :, None] * outputs, axis=0)
+    with silent():
+        outputs = xp.matmul(x[None, :, :], experts)  # (E, n, d_out)
+        return in_range(xp.sum(xp.matrix_transpose(gates)[:, :, None] * outputs, axis=0), "x, experts")
 
 
 def block_matrix(choice: Array, experts: Array) -> Array:
@@ -62,12 +75,11 @@ def block_matrix(choice: Array, experts: Array) -> Array:
     """
     experts = finite(real_array(experts, "experts", ndim=3), "experts")
     xp = array_namespace(experts)
-    choice = xp.asarray(choice, device=device(experts))
-    if choice.ndim != 1 or not xp.isdtype(choice.dtype, "integral"):
-        raise TypeError(f"choice: expected a one-dimensional array of integers, got {describe(choice)}")
+    choice = integers(choice, "choice", like=experts)
     if bool(xp.any(choice < 0)) or bool(xp.any(choice >= experts.shape[0])):
         raise ValueError(f"choice: expected experts from 0 to {experts.shape[0] - 1}, got {choice}")
     n, d, d_out = choice.shape[0], experts.shape[1], experts.shape[2]
+    fits_memory("choice, experts", n, d, n, d_out)
     blocks = xp.take(experts, choice, axis=0)
     spread = blocks[:, :, None, :] * xp.eye(n, dtype=experts.dtype, device=device(experts))[:, None, :, None]
     return xp.reshape(spread, (n * d, n * d_out))

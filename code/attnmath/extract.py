@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnmath.attention import attention_weights
+from attnmath.checks import instance
 from attnmath.encoder import Encoder, load_encoder, tokenize, weights_hash
 from attnmath.heads import SAMPLES
 
@@ -28,10 +29,14 @@ WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 def archive(arrays: dict[str, NDArray[Any]]) -> bytes:
     """Encode arrays as an .npz file whose bytes depend on the arrays alone: no dates, no compression."""
+    if not isinstance(arrays, dict) or not all(isinstance(name, str) for name in arrays):
+        raise TypeError(f"arrays: expected a dictionary from names to arrays, got {type(arrays).__name__}")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as zipped:
         for name, array in arrays.items():
             member = io.BytesIO()
+            if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+                raise TypeError(f"arrays: expected numpy arrays without objects, got {type(array).__name__} for {name}")
             np.lib.format.write_array(member, array, allow_pickle=False)
             zipped.writestr(zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0)), member.getvalue())
     return buffer.getvalue()
@@ -39,6 +44,7 @@ def archive(arrays: dict[str, NDArray[Any]]) -> bytes:
 
 def extract(encoder: Encoder, directory: Path, text: str) -> tuple[bytes, float]:
     """Encode Q, K and tokens of a text in half precision; also the largest change of a weight by the rounding."""
+    instance(encoder, Encoder, "encoder")
     tokens, ids = tokenize(directory, text, longest=encoder.longest)
     Q, K = encoder.queries_and_keys(ids)
     half = {"Q": Q.astype(np.float16), "K": K.astype(np.float16), "tokens": np.asarray(tokens)}
@@ -65,10 +71,13 @@ def main(arguments: list[str] | None = None) -> int:
         results = {name: extract(encoder, options.model, text) for name, text in texts.items()}
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    options.out.mkdir(parents=True, exist_ok=True)
     for name, (content, change) in results.items():
         path = options.out / f"{name}.npz"
-        path.write_bytes(content)
+        try:
+            options.out.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            parser.error(f"argument --out: expected a folder to write to, got {options.out} ({error.strerror})")
         print(f"{path}  {len(content)} bytes  sha256 {hashlib.sha256(content).hexdigest()}")
         print(f"  half precision changes an attention weight by {change:.1e} at most")
     return 0

@@ -18,8 +18,20 @@ from dataclasses import dataclass
 
 from array_api_compat import array_namespace
 
-from attnmath.attention import attention, attention_weights
-from attnmath.checks import Array, describe, finite, real_array, same_dtype
+from attnmath.attention import attention, attention_weights, scores
+from attnmath.checks import (
+    Array,
+    about,
+    describe,
+    finite,
+    flag,
+    in_range,
+    probabilities,
+    real_array,
+    same_batches,
+    same_dtype,
+    silent,
+)
 
 
 @dataclass(frozen=True)
@@ -58,16 +70,13 @@ def softmax_pullback(P: Array, dP: Array) -> Array:
     >>> softmax_pullback(np.asarray([0.25, 0.75]), np.asarray([0.0, 4.0]))
     array([-0.75,  0.75])
     """
-    P, dP = (finite(real_array(a, name, at_least=1), name) for a, name in ((P, "P"), (dP, "dP")))
+    P, dP = probabilities(P, "P"), finite(real_array(dP, "dP", at_least=1), "dP")
     same_dtype(P=P, dP=dP)
     if tuple(P.shape) != tuple(dP.shape):
         raise ValueError(f"dP: expected the shape of P, got P {describe(P)} and dP {describe(dP)}")
     xp = array_namespace(P, dP)
-    # The rounding of n terms; the factor 4 covers the quotients of the softmax itself.
-    slack = 4 * (P.shape[-1] + 1) * float(xp.finfo(P.dtype).eps)
-    if bool(xp.any(P < 0)) or float(xp.max(xp.abs(xp.sum(P, axis=-1) - 1))) > slack:
-        raise ValueError("P: expected probabilities that sum to 1 along the last axis")
-    return P * (dP - xp.sum(P * dP, axis=-1, keepdims=True))
+    with silent():
+        return in_range(P * (dP - xp.sum(P * dP, axis=-1, keepdims=True)), "P, dP")
 
 
 def stage_gradients(
@@ -92,16 +101,18 @@ def stage_gradients(
     xp = array_namespace(Q, K, V, G)
     factor = Q.shape[-1] ** -0.5 if scale is None else float(scale)
     P = attention_weights(Q, K, mask=mask, scale=scale)
-    # Batches may broadcast: P then lacks axes that only V has.
-    dP = _summed_to(xp.matmul(G, xp.matrix_transpose(V)), P.shape)
-    dS = softmax_pullback(P, dP)
-    return StageGradients(
-        Q=_summed_to(factor * xp.matmul(dS, K), Q.shape),
-        K=_summed_to(factor * xp.matmul(xp.matrix_transpose(dS), Q), K.shape),
-        V=_summed_to(xp.matmul(xp.matrix_transpose(P), G), V.shape),
-        S=dS,
-        P=dP,
-    )
+    with silent():
+        # Batches may broadcast: P then lacks axes that only V has.
+        dP = in_range(_summed_to(xp.matmul(G, xp.matrix_transpose(V)), P.shape), "V, G")
+        with about("V, G"):
+            dS = softmax_pullback(P, dP)
+        return StageGradients(
+            Q=in_range(_summed_to(factor * xp.matmul(dS, K), Q.shape), "K, V, G"),
+            K=in_range(_summed_to(factor * xp.matmul(xp.matrix_transpose(dS), Q), K.shape), "Q, V, G"),
+            V=in_range(_summed_to(xp.matmul(xp.matrix_transpose(P), G), V.shape), "G"),
+            S=dS,
+            P=dP,
+        )
 
 
 def attention_gradients(
@@ -129,13 +140,19 @@ def attention_gradients(
             raise ValueError(f"{name}: expected {X.shape[-1]} rows, the columns of X, got {describe(W)}")
     if W_Q.shape[-1] != W_K.shape[-1]:
         raise ValueError(f"W_Q, W_K: expected the same number of columns, got {describe(W_Q)} and {describe(W_K)}")
+    for name, W in (("W_Q", W_Q), ("W_K", W_K), ("W_V", W_V)):
+        same_batches(**{"X": X, name: W})
     xp = array_namespace(X, W_Q, W_K, W_V)
-    Q, K, V = (xp.matmul(X, W) for W in (W_Q, W_K, W_V))
-    stages = stage_gradients(Q, K, V, G, mask=mask, scale=scale)
-    X_T = xp.matrix_transpose(X)
-    pairs = ((stages.Q, W_Q), (stages.K, W_K), (stages.V, W_V))
-    dX = sum(_summed_to(xp.matmul(d, xp.matrix_transpose(W)), X.shape) for d, W in pairs)
-    dW = [_summed_to(xp.matmul(X_T, d), W.shape) for d, W in pairs]
+    with silent():
+        Q, K, V = (in_range(xp.matmul(X, W), "X, W_Q, W_K, W_V") for W in (W_Q, W_K, W_V))
+        with about("X, W_Q, W_K, W_V"):
+            same_batches(Q=Q, K=K, V=V)
+            scores(Q, K, scale=scale)
+        stages = stage_gradients(Q, K, V, G, mask=mask, scale=scale)
+        X_T = xp.matrix_transpose(X)
+        pairs = ((stages.Q, W_Q), (stages.K, W_K), (stages.V, W_V))
+        dX = in_range(sum(_summed_to(xp.matmul(d, xp.matrix_transpose(W)), X.shape) for d, W in pairs), "X, G")
+        dW = [in_range(_summed_to(xp.matmul(X_T, d), W.shape), "X, G") for d, W in pairs]
     return Gradients(**vars(stages), X=dX, W_Q=dW[0], W_K=dW[1], W_V=dW[2])
 
 
@@ -155,23 +172,44 @@ def stack_gradients(
     >>> second.W_Q  # the first layer made its rows equal
     array([[0.]])
     """
-    if not layers:
-        raise ValueError("layers: expected at least one layer, got none")
+    residual = flag(residual, "residual")
     inputs = [finite(real_array(X, "X", ndim=2), "X")]
-    for number, weights in enumerate(layers):
-        if len(weights) != 3:
-            raise ValueError(f"layers[{number}]: expected (W_Q, W_K, W_V), got {len(weights)} arrays")
-        W_Q, W_K, W_V = weights
+    stack = _layers(layers, inputs[0])
+    for number, (W_Q, W_K, W_V) in enumerate(stack):
         x = inputs[-1]
-        y = attention(x @ W_Q, x @ W_K, x @ W_V, scale=scale)
-        if y.shape != x.shape:
-            raise ValueError(f"layers[{number}]: expected W_V with as many columns as rows, got {describe(W_V)}")
-        inputs.append(x + y if residual else y)
+        with silent(), about(f"X, layers[{number}]"):
+            y = attention(x @ W_Q, x @ W_K, x @ W_V, scale=scale)
+        inputs.append(in_range(x + y if residual else y, "X, layers"))
+    G = finite(real_array(G, "G"), "G")
     found = []
-    for x, weights in zip(reversed(inputs[:-1]), reversed(layers), strict=True):
-        found.append(attention_gradients(x, *weights, G, scale=scale))
-        G = G + found[-1].X if residual else found[-1].X
+    for number, x in reversed(list(enumerate(inputs[:-1]))):
+        W_Q, W_K, W_V = stack[number]
+        with about(f"X, layers[{number}], G"):
+            found.append(attention_gradients(x, W_Q, W_K, W_V, G, scale=scale))
+            G = in_range(G + found[-1].X if residual else found[-1].X, "G")
     return found[::-1]
+
+
+def _layers(layers: Sequence[tuple[Array, Array, Array]], X: Array) -> list[list[Array]]:
+    """Return the three arrays of each layer, once they are known to fit X and to keep its shape."""
+    if not isinstance(layers, Sequence) or not layers:
+        raise ValueError(f"layers: expected at least one layer, got {type(layers).__name__} without any")
+    found = []
+    for number, weights in enumerate(layers):
+        if not hasattr(weights, "__len__") or len(weights) != 3:
+            got = len(weights) if hasattr(weights, "__len__") else type(weights).__name__
+            raise ValueError(f"layers[{number}]: expected (W_Q, W_K, W_V), got {got} arrays")
+        name = f"layers[{number}]"
+        W_Q, W_K, W_V = (finite(real_array(W, name, ndim=2), name) for W in weights)
+        same_dtype(**{"X": X, f"{name} W_Q": W_Q, "W_K": W_K, "W_V": W_V})
+        if {W.shape[0] for W in (W_Q, W_K, W_V)} != {X.shape[1]}:
+            raise ValueError(f"{name}: expected {X.shape[1]} rows, the columns of X, in W_Q, W_K and W_V")
+        if W_Q.shape != W_K.shape:
+            raise ValueError(f"{name}: expected the same shape of W_Q and W_K, got {describe(W_Q)} and {describe(W_K)}")
+        if W_V.shape[0] != W_V.shape[1]:
+            raise ValueError(f"{name}: expected W_V with as many columns as rows, got {describe(W_V)}")
+        found.append([W_Q, W_K, W_V])
+    return found
 
 
 def _summed_to(a: Array, shape: Sequence[int]) -> Array:

@@ -8,6 +8,7 @@ from another model.
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnmath.attention import attention_weights, scores
+from attnmath.checks import floats, one_of, path_to
 
 #: The samples that ship with the package, and the SHA-256 of each file.
 SAMPLES = {
@@ -76,8 +78,7 @@ def load_heads(sample: str = "passage") -> Heads:
     >>> heads.tokens[:4]
     ('[CLS]', 'the', 'rabbit', 'actually')
     """
-    if sample not in SAMPLES:
-        raise ValueError(f"sample: expected one of {', '.join(SAMPLES)}, got {sample!r}")
+    one_of(sample, SAMPLES, "sample")
     with resources.as_file(resources.files("attnmath") / "data" / f"{sample}.npz") as path:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         if found != SAMPLES[sample]:
@@ -86,14 +87,20 @@ def load_heads(sample: str = "passage") -> Heads:
 
 
 def read_heads(path: str | Path) -> Heads:
-    """Read heads from a file of ``python -m attnmath.extract``; no pickle is loaded."""
-    with np.load(path, allow_pickle=False) as arrays:
-        if missing := {"Q", "K", "tokens"} - set(arrays.files):
-            raise ValueError(
-                f"path: expected the arrays Q, K and tokens in {path}, missing {', '.join(sorted(missing))}"
-            )
-        Q, K = (arrays[name].astype(np.float64) for name in "QK")
-        tokens = tuple(str(token) for token in arrays["tokens"])
+    """Read heads from a file of ``python -m attnmath.extract``; no pickle is loaded.
+
+    Raises `FileNotFoundError` for a missing file and `ValueError` for one with other contents.
+    """
+    path = path_to(path, "path")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in ("Q", "K", "tokens") if name in arrays.files}
+    except (ValueError, EOFError, IsADirectoryError, zipfile.BadZipFile) as error:
+        raise ValueError(f"path: expected a file of python -m attnmath.extract, got {path} ({error})") from None
+    if missing := {"Q", "K", "tokens"} - set(found):
+        raise ValueError(f"path: expected the arrays Q, K and tokens in {path}, missing {', '.join(sorted(missing))}")
+    Q, K = (floats(found[name], f"path: {name}") for name in "QK")
+    tokens = tuple(str(token) for token in found["tokens"].ravel())
     if Q.ndim != 4 or Q.shape != K.shape or Q.shape[2] != len(tokens):
         raise ValueError(
             f"path: expected Q and K of shape (layers, heads, {len(tokens)}, d_k), got {Q.shape}, {K.shape}"

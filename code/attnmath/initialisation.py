@@ -6,6 +6,7 @@ row x of d_in components goes forward as x W, a gradient g of d_out components b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import MappingProxyType
@@ -15,7 +16,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnmath import estimate
-from attnmath.checks import finite, positive, positive_integer, real_array
+from attnmath.checks import (
+    about,
+    fits_memory,
+    floats,
+    function,
+    generator,
+    in_range,
+    one_of,
+    positive,
+    positive_integer,
+    silent,
+    unit_scaled,
+)
 from attnmath.estimate import Estimate
 
 Floats = NDArray[Any]
@@ -49,7 +62,9 @@ def gains(d_in: int, d_out: int, variance: float | None = None) -> tuple[float, 
     (1.5, 0.5)
     """
     v = xavier_variance(d_in, d_out) if variance is None else positive(variance, "variance")
-    return positive_integer(d_in, "d_in") * v, positive_integer(d_out, "d_out") * v
+    found = positive_integer(d_in, "d_in") * v, positive_integer(d_out, "d_out") * v
+    in_range(np.asarray(found), "variance")
+    return found
 
 
 def geometric_variance(d_in: int, d_out: int) -> float:
@@ -58,7 +73,7 @@ def geometric_variance(d_in: int, d_out: int) -> float:
     >>> geometric_variance(8, 2)
     0.25
     """
-    return 1 / float(np.sqrt(positive_integer(d_in, "d_in") * positive_integer(d_out, "d_out")))
+    return 1 / math.sqrt(positive_integer(d_in, "d_in") * positive_integer(d_out, "d_out"))
 
 
 def chain_gains(widths: Sequence[int], rule: Callable[[int, int], float]) -> Floats:
@@ -69,9 +84,11 @@ def chain_gains(widths: Sequence[int], rule: Callable[[int, int], float]) -> Flo
     >>> chain_gains([3, 1, 3], xavier_variance)
     array([1.  , 1.5 , 0.75])
     """
-    _at_least_one(widths)
-    steps = [gains(a, b, rule(a, b))[0] for a, b in pairwise(widths)]
-    return np.cumprod([1.0, *steps])
+    widths = _widths(widths)
+    function(rule, "rule")
+    steps = [gains(a, b, _variance(rule, a, b))[0] for a, b in pairwise(widths)]
+    with silent():
+        return in_range(np.cumprod([1.0, *steps]), "widths, rule")
 
 
 def measured_chain(
@@ -82,14 +99,19 @@ def measured_chain(
     >>> measured_chain([3, 1, 3], xavier_variance, 50, np.random.default_rng(0)).value.shape
     (3,)
     """
-    _at_least_one(widths)
+    widths = _widths(widths)
     size = positive_integer(size, "size")
-    x = rng.standard_normal((size, 1, positive_integer(widths[0], "widths[0]")))
+    function(rule, "rule")
+    generator(rng)
+    fits_memory("widths, size", size, *sorted(widths)[-2:])
+    x = rng.standard_normal((size, 1, widths[0]))
     squares = [np.mean(x**2, axis=(1, 2))]
     for a, b in pairwise(widths):
-        x = x @ draw_weights(a, b, size, rng, variance=rule(a, b))
-        squares.append(np.mean(x**2, axis=(1, 2)))
-    return estimate.mean(np.stack(squares, axis=1))
+        with silent():
+            x = x @ draw_weights(a, b, size, rng, variance=_variance(rule, a, b))
+            squares.append(np.mean(x**2, axis=(1, 2)))
+    with about("widths, size, rule"):
+        return estimate.mean(in_range(np.stack(squares, axis=1), "the chain"))
 
 
 def draw_weights(
@@ -102,10 +124,11 @@ def draw_weights(
     >>> draw_weights(2, 6, 1, np.random.default_rng(0), law="uniform").shape
     (1, 2, 6)
     """
-    if law not in LAWS:
-        raise ValueError(f"law: expected one of {', '.join(LAWS)}, got {law!r}")
+    one_of(law, LAWS, "law")
+    generator(rng)
     v = xavier_variance(d_in, d_out) if variance is None else positive(variance, "variance")
     shape = (positive_integer(size, "size"), positive_integer(d_in, "d_in"), positive_integer(d_out, "d_out"))
+    fits_memory("d_in, d_out, size", *shape)
     weights: Floats = np.sqrt(v) * LAWS[law](rng, shape)
     return weights
 
@@ -123,10 +146,13 @@ def measured_gains(
     >>> print(forward, backward)
     1.506 ± 0.034 0.4992 ± 0.0064
     """
-    x, g = (np.asarray(finite(real_array(a, s, ndim=1), s)) for a, s in ((x, "x"), (g, "g")))
+    x, g = (floats(a, s, ndim=1) for a, s in ((x, "x"), (g, "g")))
     for name, vector in (("x", x), ("g", g)):
         if not np.any(vector):
             raise ValueError(f"{name}: expected a vector that is not 0, got zeros throughout")
+    # Gains do not depend on the sizes of x and g; powers of two change no digit.
+    x, g = unit_scaled(x), unit_scaled(g)
+    fits_memory("size, x, g", positive_integer(size, "size"), max(len(x), len(g)))
     forward, backward = [], []
     for count in _blocks(size, len(x) * len(g)):
         W = draw_weights(len(x), len(g), count, rng, law=law)
@@ -145,19 +171,32 @@ def scaled_scores(
     >>> scaled_scores([1.0, 2.0], [3.0, 1.0], 4, 3, np.random.default_rng(0)).shape
     (3,)
     """
-    x, y = (np.asarray(finite(real_array(a, s, ndim=1), s)) for a, s in ((x, "x"), (y, "y")))
+    x, y = (floats(a, s, ndim=1) for a, s in ((x, "x"), (y, "y")))
     if len(x) != len(y):
         raise ValueError(f"x, y: expected the same number d_model of components, got {len(x)} and {len(y)}")
     parts = []
+    one_of(law, LAWS, "law")
+    fits_memory("d_k, size, x, y", positive_integer(size, "size"), positive_integer(d_k, "d_k"), len(x))
     for count in _blocks(size, len(x) * positive_integer(d_k, "d_k")):
         W_Q, W_K = (draw_weights(len(x), d_k, count, rng, law=law) for _ in range(2))
-        parts.append(np.einsum("sk,sk->s", x @ W_Q, y @ W_K) / np.sqrt(d_k))
-    return np.concatenate(parts)
+        with silent():
+            parts.append(np.einsum("sk,sk->s", x @ W_Q, y @ W_K) / np.sqrt(d_k))
+    return in_range(np.concatenate(parts), "x, y")
 
 
-def _at_least_one(widths: Sequence[int]) -> None:
-    if len(widths) == 0:
+def _widths(widths: Sequence[int]) -> list[int]:
+    try:
+        found = [positive_integer(width, f"widths[{k}]") for k, width in enumerate(widths)]
+    except TypeError as error:
+        raise TypeError(f"widths: expected a sequence of integers, got {type(widths).__name__} ({error})") from None
+    if not found:
         raise ValueError("widths: expected at least one width, got none")
+    return found
+
+
+def _variance(rule: Callable[[int, int], float], d_in: int, d_out: int) -> float:
+    with about("rule: expected a function of d_in and d_out, got an error"):
+        return positive(rule(d_in, d_out), "its value")
 
 
 def _blocks(size: int, entries: int) -> list[int]:

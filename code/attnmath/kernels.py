@@ -10,7 +10,19 @@ from collections.abc import Callable
 
 from array_api_compat import array_namespace
 
-from attnmath.checks import Array, describe, finite, real_array, same_dtype
+from attnmath.checks import (
+    Array,
+    about,
+    describe,
+    finite,
+    flag,
+    function,
+    in_range,
+    real_array,
+    same_batches,
+    same_dtype,
+    silent,
+)
 
 FeatureMap = Callable[[Array], Array]
 
@@ -36,7 +48,8 @@ def kernel_weights(Q: Array, K: Array, feature: FeatureMap = elu_plus_one) -> Ar
     """
     phi_Q, phi_K = _features(Q, K, feature)
     xp = array_namespace(phi_Q, phi_K)
-    return xp.matmul(phi_Q, xp.matrix_transpose(phi_K))
+    with silent():
+        return in_range(xp.matmul(phi_Q, xp.matrix_transpose(phi_K)), "Q, K, feature")
 
 
 def linear_attention(
@@ -54,26 +67,30 @@ def linear_attention(
     array([[3.]])
     """
     phi_Q, phi_K = _features(Q, K, feature)
+    causal, normalise = flag(causal, "causal"), flag(normalise, "normalise")
     V = finite(real_array(V, "V", at_least=2), "V")
-    same_dtype(phi_K=phi_K, V=V)
+    same_dtype(K=phi_K, V=V)
+    same_batches(Q=phi_Q, K=phi_K, V=V)
     if V.shape[-2] != phi_K.shape[-2]:
         raise ValueError(f"V: expected {phi_K.shape[-2]} rows, one for each key, got {describe(V)}")
     xp = array_namespace(phi_Q, phi_K, V)
-    if causal:
-        if phi_Q.shape[-2] != phi_K.shape[-2]:
-            raise ValueError(f"causal: expected as many queries as keys, got {describe(Q)} and {describe(K)}")
-        # The running state of the recurrence: one r x d_v matrix and one r-vector for each position.
-        state = xp.cumulative_sum(phi_K[..., :, None] * V[..., None, :], axis=-3)
-        out = xp.sum(phi_Q[..., :, None] * state, axis=-2)
-        sums = xp.sum(phi_Q * xp.cumulative_sum(phi_K, axis=-2), axis=-1, keepdims=True)
-    else:
-        out = xp.matmul(phi_Q, xp.matmul(xp.matrix_transpose(phi_K), V))
-        sums = xp.sum(phi_Q * xp.sum(phi_K, axis=-2, keepdims=True), axis=-1, keepdims=True)
-    if not normalise:
-        return out
-    if bool(xp.any(sums == 0)):
-        raise ValueError("feature: expected weights that do not sum to 0, got a query for which they do")
-    return out / sums
+    if causal and phi_Q.shape[-2] != phi_K.shape[-2]:
+        raise ValueError(f"causal: expected as many queries as keys, got {describe(phi_Q)} and {describe(phi_K)}")
+    with silent():
+        if causal:
+            # The running state of the recurrence: one r x d_v matrix and one r-vector for each position.
+            state = xp.cumulative_sum(phi_K[..., :, None] * V[..., None, :], axis=-3)
+            out = xp.sum(phi_Q[..., :, None] * state, axis=-2)
+            sums = xp.sum(phi_Q * xp.cumulative_sum(phi_K, axis=-2), axis=-1, keepdims=True)
+        else:
+            out = xp.matmul(phi_Q, xp.matmul(xp.matrix_transpose(phi_K), V))
+            sums = xp.sum(phi_Q * xp.sum(phi_K, axis=-2, keepdims=True), axis=-1, keepdims=True)
+        in_range(out, "Q, K, V, feature")
+        if not normalise:
+            return out
+        if bool(xp.any(sums == 0)):
+            raise ValueError("Q, K, feature: expected weights that do not sum to 0, got a query for which they do")
+        return in_range(out / in_range(sums, "Q, K, feature"), "Q, K, V, feature")
 
 
 def _features(Q: Array, K: Array, feature: FeatureMap) -> tuple[Array, Array]:
@@ -81,7 +98,10 @@ def _features(Q: Array, K: Array, feature: FeatureMap) -> tuple[Array, Array]:
     same_dtype(Q=Q, K=K)
     if Q.shape[-1] != K.shape[-1]:
         raise ValueError(f"Q, K: expected the same last axis d_k, got Q {describe(Q)} and K {describe(K)}")
-    phi_Q, phi_K = feature(Q), feature(K)
-    if phi_Q.ndim != Q.ndim or phi_Q.shape[-1] != phi_K.shape[-1]:
+    function(feature, "feature")
+    with silent(), about("feature: expected a function from arrays to arrays, got an error"):
+        phi_Q, phi_K = (finite(real_array(feature(a), "its values", at_least=1), "its values") for a in (Q, K))
+    same_dtype(Q=Q, feature=phi_Q)
+    if phi_Q.shape[:-1] != Q.shape[:-1] or phi_K.shape[:-1] != K.shape[:-1] or phi_Q.shape[-1] != phi_K.shape[-1]:
         raise ValueError(f"feature: expected features along the last axis, got {describe(phi_Q)}, {describe(phi_K)}")
     return phi_Q, phi_K

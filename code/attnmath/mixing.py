@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from attnmath.checks import Array, describe, positive_integer
+from attnmath.checks import Array, describe, fits_memory, integers, positive_integer
 from attnmath.spectrum import row_stochastic
 
 
@@ -80,6 +80,7 @@ def distances_to_limit(A: Array, steps: int) -> Array:
     array([0.25 , 0.125])
     """
     rest, steps = _without_limit(A), positive_integer(steps, "steps")
+    fits_memory("A, steps", steps, *rest.shape)
     xp = array_namespace(rest)
     power, found = rest, []
     for _ in range(steps):
@@ -92,19 +93,21 @@ def log_distances(A: Array, doublings: int) -> Array:
     """log of the Frobenius norm of A^k - 1 pi^T at k = 1, 2, 4, ..., 2^doublings, for one matrix.
 
     Powers are renormalised after each squaring, so the distance may fall far below the smallest
-    float. Shape (doublings + 1,); -inf where the distance is 0.
+    float. Shape (doublings + 1,); -inf where the distance is 0, or lost in rounding: where a power or a square
+    is not larger than n ulp of what it was computed from.
 
     >>> log_distances([[0.75, 0.25], [0.25, 0.75]], 10)[-1] / 1024 / np.log(0.5)
     np.float64(1.0)
     """
-    power, doublings = _without_limit(A), positive_integer(doublings, "doublings")
+    power, doublings = _without_limit(A), positive_integer(doublings, "doublings", at_most=1000)
     xp = array_namespace(power)
+    floor = power.shape[0] * float(xp.finfo(power.dtype).eps)
     log, found = xp.zeros((), dtype=power.dtype, device=device(power)), []
     for _ in range(doublings + 1):
         size = xp.sqrt(xp.sum(power**2))
-        positive = size > 0
+        positive = size > floor
         with np.errstate(divide="ignore"):
-            log = log + xp.log(size)
+            log = log + xp.log(xp.where(positive, size, xp.zeros_like(size)))
         found.append(log)
         power = power / xp.where(positive, size, xp.ones_like(size))
         power, log = xp.matmul(power, power), 2 * log
@@ -121,9 +124,7 @@ def cycle_lengths(image: Sequence[int]) -> tuple[int, ...]:
     >>> cycle_lengths([0, 0, 3, 2])
     (1, 2)
     """
-    f = np.asarray(image)
-    if f.ndim != 1 or f.size == 0 or not np.issubdtype(f.dtype, np.integer):
-        raise TypeError(f"image: expected a non-empty sequence of integers, got {describe(f)}")
+    f = np.asarray(integers(image, "image"))
     if f.min() < 0 or f.max() >= f.size:
         raise ValueError(f"image: expected positions from 0 to {f.size - 1}, got {f.min()} to {f.max()}")
     ends = np.arange(f.size)

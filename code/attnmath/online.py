@@ -13,7 +13,20 @@ from typing import NamedTuple
 from array_api_compat import array_namespace
 
 from attnmath.attention import scores
-from attnmath.checks import Array, describe, finite, positive_integer, real_array, same_dtype
+from attnmath.checks import (
+    Array,
+    about,
+    describe,
+    finite,
+    in_range,
+    instance,
+    positive,
+    positive_integer,
+    real_array,
+    same_batches,
+    same_dtype,
+    silent,
+)
 
 
 class Summary(NamedTuple):
@@ -25,19 +38,39 @@ class Summary(NamedTuple):
 
 
 def summarise(S: Array, V: Array) -> Summary:
-    """Summary of one block: scores S (..., n, b) and values V (..., b, d_v)."""
+    """Summary of one block: scores S (..., n, b) and values V (..., b, d_v).
+
+    >>> summarise([[0.0, 0.0]], [[1.0], [5.0]]).o
+    array([[6.]])
+    """
+    S, V = (finite(real_array(a, name, at_least=2), name) for a, name in ((S, "S"), (V, "V")))
+    same_dtype(S=S, V=V)
+    same_batches(S=S, V=V)
+    if S.shape[-1] != V.shape[-2]:
+        raise ValueError(f"V: expected {S.shape[-1]} rows, one for each column of S, got {describe(V)}")
     xp = array_namespace(S, V)
     m = xp.max(S, axis=-1, keepdims=True)
-    weights = xp.exp(S - m)
-    return Summary(m, xp.sum(weights, axis=-1, keepdims=True), xp.matmul(weights, V))
+    with silent():
+        weights = xp.exp(S - m)
+        o = in_range(xp.matmul(weights, V), "V")
+    return Summary(m, xp.sum(weights, axis=-1, keepdims=True), o)
 
 
 def merge(first: Summary, second: Summary) -> Summary:
     """Summary of two blocks together; associative and commutative in exact arithmetic."""
+    instance(first, Summary, "first")
+    instance(second, Summary, "second")
+    same_dtype(first=first.m, second=second.m)
+    if first.m.shape != second.m.shape or first.o.shape != second.o.shape:
+        raise ValueError(
+            f"first, second: expected summaries of one shape, got {describe(first.o)} and {describe(second.o)}"
+        )
     xp = array_namespace(first.m, second.m)
     m = xp.maximum(first.m, second.m)
-    a, b = xp.exp(first.m - m), xp.exp(second.m - m)
-    return Summary(m, a * first.l + b * second.l, a * first.o + b * second.o)
+    with silent():
+        a, b = xp.exp(first.m - m), xp.exp(second.m - m)
+        o = in_range(a * first.o + b * second.o, "first, second")
+    return Summary(m, a * first.l + b * second.l, o)
 
 
 def online_attention(Q: Array, K: Array, V: Array, *, block: int = 64, scale: float | None = None) -> Array:
@@ -56,11 +89,15 @@ def online_attention(Q: Array, K: Array, V: Array, *, block: int = 64, scale: fl
     block = positive_integer(block, "block")
     if V.shape[-2] != K.shape[-2]:
         raise ValueError(f"V: expected {K.shape[-2]} rows, one for each key, got {describe(V)}")
-    scale = 1 / math.sqrt(K.shape[-1]) if scale is None else scale
+    same_batches(K=K, V=V)
+    scale = 1 / math.sqrt(K.shape[-1]) if scale is None else positive(scale, "scale")
     summary: Summary | None = None
     for start in range(0, K.shape[-2], block):
         part = slice(start, start + block)
-        new = summarise(scores(Q, K[..., part, :], scale=scale), V[..., part, :])
-        summary = new if summary is None else merge(summary, new)
+        S = scores(Q, K[..., part, :], scale=scale)
+        same_batches(Q=S, V=V)
+        new = summarise(S, V[..., part, :])
+        with about("V"):
+            summary = new if summary is None else merge(summary, new)
     assert summary is not None  # K has no empty axis
     return summary.o / summary.l

@@ -9,10 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
 
-from attnmath.checks import Array, describe, finite, positive_integer, real_array
+from attnmath.checks import (
+    Array,
+    booleans,
+    describe,
+    exponent,
+    fits_memory,
+    floats,
+    in_range,
+    non_negative_integer,
+    positive_integer,
+    silent,
+)
 from attnmath.spectrum import row_stochastic
 
 Mask = NDArray[np.bool_]
@@ -27,7 +38,7 @@ def window_mask(n: int, width: int) -> Mask:
     >>> window_mask(4, 1).sum(axis=1)
     array([2, 3, 3, 2])
     """
-    n, width = positive_integer(n, "n"), _at_least_zero(width, "width")
+    n, width = positive_integer(n, "n"), non_negative_integer(width, "width")
     return _distance(n) <= width
 
 
@@ -42,6 +53,7 @@ def hub_mask(n: int, hubs: int) -> Mask:
     n, hubs = positive_integer(n, "n"), positive_integer(hubs, "hubs")
     if hubs > n:
         raise ValueError(f"hubs: expected at most n = {n}, got {hubs}")
+    fits_memory("n", n, n)
     is_hub = np.arange(n) < hubs
     return is_hub[:, None] | is_hub[None, :]
 
@@ -70,8 +82,8 @@ def masked_weights(A: Array, mask: Array) -> Array:
     """
     A = row_stochastic(A)
     xp = array_namespace(A)
-    mask = xp.asarray(mask, device=device(A))
-    if not xp.isdtype(mask.dtype, "bool") or tuple(mask.shape) != tuple(A.shape[-2:]):
+    mask = booleans(mask, "mask", like=A)
+    if tuple(mask.shape) != tuple(A.shape[-2:]):
         raise ValueError(f"mask: expected booleans of shape {tuple(A.shape[-2:])}, got {describe(mask)}")
     return xp.where(mask, A, xp.zeros_like(A))
 
@@ -101,8 +113,8 @@ def uniform_attention(mask: ArrayLike) -> Floats:
            [0.333, 0.333, 0.333],
            [0.   , 0.5  , 0.5  ]])
     """
-    seen = np.asarray(mask)
-    if seen.dtype != bool or seen.ndim != 2 or not np.all(seen.any(axis=1)):
+    seen = np.asarray(booleans(mask, "mask"))
+    if seen.ndim != 2 or not np.all(seen.any(axis=1)):
         raise ValueError(f"mask: expected booleans of shape (n, m) with a True in every row, got {describe(seen)}")
     return np.asarray(seen / seen.sum(axis=1, keepdims=True))
 
@@ -116,10 +128,13 @@ def tridiagonal_eigenvalues(n: int, below: float, diagonal: float, above: float)
     array([ 1., -1.])
     """
     n = positive_integer(n, "n")
-    b, a, c = (float(finite(real_array(value, name, ndim=0), name))
+    fits_memory("n", n)
+    b, a, c = (float(floats(value, name, ndim=0))
                for value, name in ((below, "below"), (diagonal, "diagonal"), (above, "above")))  # fmt: skip
-    root = np.sqrt(b * c + 0j) if b * c < 0 else np.sqrt(b * c)
-    return np.asarray(a + 2 * root * np.cos(np.arange(1, n + 1) * np.pi / (n + 1)))
+    with silent():
+        root = _root_of_product(b, c)
+        found = np.asarray(a + 2 * root * np.cos(np.arange(1, n + 1) * np.pi / (n + 1)))
+    return in_range(found, "below, diagonal, above")
 
 
 def window_symbol(theta: ArrayLike, width: int) -> Floats:
@@ -131,16 +146,25 @@ def window_symbol(theta: ArrayLike, width: int) -> Floats:
     >>> window_symbol([0.0, np.pi], 1).round(6)
     array([ 1.        , -0.333333])
     """
-    angle: Floats = np.asarray(finite(real_array(theta, "theta"), "theta"), dtype=float)
-    k = np.arange(1, _at_least_zero(width, "width") + 1)
+    angle = floats(theta, "theta")
+    width = non_negative_integer(width, "width")
+    fits_memory("theta, width", angle.size, width)
+    # The product with k rounds large angles, or overflows; numpy's sine and cosine reduce them exactly.
+    angle = np.where(np.abs(angle) > 8, np.arctan2(np.sin(angle), np.cos(angle)), angle)
+    k = np.arange(1, width + 1)
     return np.asarray((1 + 2 * np.cos(angle[..., None] * k).sum(axis=-1)) / (2 * len(k) + 1))
 
 
 def _distance(n: int) -> NDArray[Any]:
+    fits_memory("n", n, n)
     return np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 
 
-def _at_least_zero(value: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise ValueError(f"{name}: expected an integer of at least 0, got {value!r}")
-    return int(value)
+def _root_of_product(b: float, c: float) -> Any:
+    """Square root of b c, imaginary where that is negative; the exponents are kept apart, so it is within range."""
+    of_b, of_c = int(exponent(np.asarray(b))[0]), int(exponent(np.asarray(c))[0])
+    of_b -= (of_b + of_c) % 2
+    product = np.ldexp(b, -of_b) * np.ldexp(c, -of_c)
+    root = np.sqrt(product + 0j) if product < 0 else np.sqrt(product)
+    half = (of_b + of_c) // 2
+    return root * 2.0 ** (half // 2) * 2.0 ** (half - half // 2)  # in two steps, of which neither overflows

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnmath.checks import finite, positive_integer, real_array
+from attnmath.checks import floats, in_range, number, positive_integer, silent, unit_scaled
 from attnmath.spectrum import singular_values as singular_values
 
 Floats = NDArray[Any]
@@ -36,6 +36,7 @@ def numerical_rank(A: ArrayLike, *, relative: float | None = None) -> NumericalR
     matrices = _matrices(A)
     if relative is None:
         relative = max(matrices.shape[-2:]) * float(np.finfo(float).eps)
+    relative = number(relative, "relative")
     if not 0 <= relative < 1:
         raise ValueError(f"relative: expected a number from 0 to 1, got {relative}")
     sigma = singular_values(matrices)
@@ -53,12 +54,17 @@ def effective_rank(sigma: ArrayLike, epsilon: float, *, power: int = 1) -> NDArr
     (np.int64(2), np.int64(1))
     """
     sigma = _falling(sigma)
+    epsilon = number(epsilon, "epsilon")
     if not 0 < epsilon < 1:
         raise ValueError(f"epsilon: expected a number between 0 and 1, got {epsilon}")
-    mass = sigma ** positive_integer(power, "power")
-    # Summed from the small end: the mass that is left out must not exceed epsilon of the total.
+    # Powers of numbers up to 1: they do not overflow, and the largest does not underflow.
+    with silent():
+        mass = (sigma / sigma[..., :1]) ** positive_integer(power, "power")
+    # Summed from the small end: the mass that is left out must not exceed epsilon of the total. A tie counts as
+    # one, although each of the n sums and the product with epsilon is rounded.
     left_out = np.cumsum(mass[..., ::-1], axis=-1)[..., ::-1]
-    return np.sum(left_out > epsilon * left_out[..., :1], axis=-1)
+    tie = 1 + (mass.shape[-1] + 4) * float(np.finfo(float).eps)
+    return np.maximum(np.sum(left_out > epsilon * tie * left_out[..., :1], axis=-1), 1)
 
 
 def entropy_rank(sigma: ArrayLike) -> Floats:
@@ -68,6 +74,7 @@ def entropy_rank(sigma: ArrayLike) -> Floats:
     np.float64(2.0)
     """
     sigma = _falling(sigma)
+    sigma = unit_scaled(sigma, axis=-1)
     p = sigma / sigma.sum(axis=-1, keepdims=True)
     return np.exp(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1))
 
@@ -79,7 +86,8 @@ def stable_rank(sigma: ArrayLike) -> Floats:
     np.float64(1.25)
     """
     sigma = _falling(sigma)
-    return np.sum((sigma / sigma[..., :1]) ** 2, axis=-1)
+    with silent():
+        return np.sum((sigma / sigma[..., :1]) ** 2, axis=-1)
 
 
 def condition_number(A: ArrayLike) -> Floats:
@@ -92,7 +100,7 @@ def condition_number(A: ArrayLike) -> Floats:
     np.float64(4.0)
     """
     sigma = singular_values(_matrices(A))
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return np.where(sigma[..., -1] > 0, sigma[..., 0] / sigma[..., -1], np.inf)[()]
 
 
@@ -107,7 +115,8 @@ def best_approximation(A: ArrayLike, r: int) -> Floats:
     if positive_integer(r, "r") > min(matrices.shape[-2:]):
         raise ValueError(f"r: expected at most {min(matrices.shape[-2:])}, got {r}")
     U, sigma, Vt = np.linalg.svd(matrices, full_matrices=False)
-    return (U[..., :r] * sigma[..., None, :r]) @ Vt[..., :r, :]
+    with silent():
+        return in_range((U[..., :r] * sigma[..., None, :r]) @ Vt[..., :r, :], "A")
 
 
 def truncated_keys(Q: ArrayLike, K: ArrayLike, r: int) -> tuple[Floats, Floats]:
@@ -127,15 +136,17 @@ def truncated_keys(Q: ArrayLike, K: ArrayLike, r: int) -> tuple[Floats, Floats]:
     if positive_integer(r, "r") > min(keys.shape[-2:]):
         raise ValueError(f"r: expected at most {min(keys.shape[-2:])}, got {r}")
     U, sigma, Vt = np.linalg.svd(keys, full_matrices=False)
-    return queries @ Vt[..., :r, :].swapaxes(-1, -2), U[..., :r] * sigma[..., None, :r]
+    with silent():
+        left = in_range(queries @ Vt[..., :r, :].swapaxes(-1, -2), "Q")
+        return left, in_range(U[..., :r] * sigma[..., None, :r], "K")
 
 
 def _matrices(A: ArrayLike, name: str = "A") -> Floats:
-    return np.asarray(finite(real_array(A, name, at_least=2), name), dtype=float)
+    return floats(A, name, at_least=2)
 
 
 def _falling(sigma: ArrayLike) -> Floats:
-    values: Floats = np.asarray(finite(real_array(sigma, "sigma", at_least=1), "sigma"), dtype=float)
-    if np.any(values < 0) or np.any(np.diff(values, axis=-1) > 0) or np.any(values[..., 0] == 0):
+    values = floats(sigma, "sigma", at_least=1)
+    if np.any(values < 0) or np.any(values[..., 1:] > values[..., :-1]) or np.any(values[..., 0] == 0):
         raise ValueError("sigma: expected singular values, falling and not all 0")
     return values

@@ -17,7 +17,21 @@ from numpy.polynomial import polynomial
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from attnmath.checks import Array, finite, real_array
+from attnmath.checks import (
+    LARGEST_INTEGER,
+    Array,
+    about,
+    axis_of,
+    broadcast,
+    exponent,
+    finite,
+    flag,
+    floats,
+    in_range,
+    real_array,
+    silent,
+    unit_scaled,
+)
 
 Floats = NDArray[Any]
 
@@ -47,8 +61,7 @@ def sparsity(a: Array, *, axis: int = -1) -> Array:
     """
     a = finite(real_array(a, "a", at_least=1), "a")
     xp = array_namespace(a)
-    if not -a.ndim <= axis < a.ndim:
-        raise ValueError(f"axis: expected an axis of a (shape {tuple(a.shape)}), got {axis}")
+    axis = axis_of(a, axis, "a")
     a = xp.abs(a)
     top = xp.max(a, axis=axis, keepdims=True)
     if bool(xp.any(top == 0)):
@@ -78,11 +91,12 @@ def exponential(gamma: ArrayLike, *, log: bool = False) -> Floats:
     >>> exponential([0.0, 2.0]).round(6)
     array([1.      , 0.135335])
     """
-    gamma = _real(gamma, "gamma")
+    gamma, log = floats(gamma, "gamma"), flag(log, "log")
     if np.any(gamma < 0):
         raise ValueError(f"gamma: expected sigma |q| >= 0, got {gamma.min():g}")
     if log:
-        return -gamma * gamma / 2
+        with silent():
+            return in_range(-gamma * gamma / 2, "gamma")
     high, low = _square(np.minimum(gamma, 1e9), np.zeros_like(gamma))  # far past underflow, short of overflow
     return _exp_of_minus(high / 2, low / 2)
 
@@ -99,6 +113,7 @@ def relu_squared(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Flo
     array([0.      , 0.408248, 0.998754])
     """
     t, rest = _ratio(beta, gamma)
+    log = flag(log, "log")
     x = np.abs(t)
     scaled = _tail_moments(x)  # I_2, I_4 at |t|
     if log:
@@ -106,7 +121,8 @@ def relu_squared(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Flo
     with np.errstate(over="ignore", under="ignore"):
         high, low = _square(t, rest)
         decay = _exp_of_minus(high / 4, low / 4) / (2 * np.pi) ** 0.25
-        negative = decay * scaled[0] / np.sqrt(scaled[1])
+        # Far out the product of the first two is subnormal, and has lost digits, before the quotient is taken.
+        negative = np.where(x > 50, decay * (scaled[0] / np.sqrt(scaled[1])), decay * scaled[0] / np.sqrt(scaled[1]))
         m2, m4 = _moments(x, scaled)
         return np.where(t >= 0, (m2 / np.sqrt(m4)), negative)
 
@@ -120,6 +136,7 @@ def identity(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Floats:
     array([0.797885, 0.902022, 0.902022])
     """
     t, _ = _ratio(beta, gamma)
+    log = flag(log, "log")
     x = np.abs(t)
     m = np.exp(-x * x / 2) / np.sqrt(2 * np.pi) * _integral(x, 1)
     if log:
@@ -137,22 +154,29 @@ def linear(q: ArrayLike, mean: ArrayLike, covariance: ArrayLike) -> float:
     >>> linear([1.0, 0.0], [1.0, 1.0], [[3.0, 0.0], [0.0, 1.0]])
     0.5
     """
-    q, mean = _real(q, "q", ndim=1), _real(mean, "mean", ndim=1)
-    covariance = _real(covariance, "covariance", ndim=2)
+    q, mean = floats(q, "q", ndim=1), floats(mean, "mean", ndim=1)
+    covariance = floats(covariance, "covariance", ndim=2)
     if mean.shape != q.shape or covariance.shape != (q.size, q.size):
         raise ValueError(
             f"q, mean, covariance: expected shapes (d,), (d,), (d, d), got {q.shape}, {mean.shape}, {covariance.shape}"
         )
     if np.any(q < 0) or np.any(mean < 0):
         raise ValueError("q, mean: expected non-negative entries (the range of g and h)")
-    if not np.allclose(covariance, covariance.T):
+    # Scaled by powers of two, which round nothing; the exponents return in the ratio.
+    of_mean, of_covariance = int(exponent(mean)[0]), 2 * int(exponent(covariance)[0] // 2)
+    q, mean = unit_scaled(q), unit_scaled(mean)
+    C: Floats = np.ldexp(covariance, -of_covariance)
+    if not np.allclose(C, C.T):
         raise ValueError("covariance: expected a symmetric matrix")
-    signal, spread = float(q @ mean), float(q @ covariance @ q)
+    signal, spread = float(q @ mean), float(q @ C @ q)
     if signal == 0:
         raise ValueError("q, mean: expected q.mean > 0, got 0: almost every attention weight is zero")
-    if spread < 0:
-        raise ValueError(f"covariance: expected positive semi-definite, got q' C q = {spread:g}")
-    return float(1 / np.hypot(1, np.sqrt(spread) / signal))
+    # A singular covariance may come out below 0 by the rounding of its entries and of the 2 d^2 terms.
+    rounding = 4 * (q.size + 1) * np.finfo(float).eps * float(q @ np.abs(C) @ q)
+    if spread < -rounding:
+        raise ValueError(f"covariance: expected positive semi-definite, got q' C q = {spread:g} after scaling")
+    with silent():
+        return float(1 / np.hypot(1, np.ldexp(np.sqrt(max(spread, 0.0)) / signal, of_covariance // 2 - of_mean)))
 
 
 def linear_independent(q: ArrayLike, mean: float, deviation: float) -> float:
@@ -164,11 +188,14 @@ def linear_independent(q: ArrayLike, mean: float, deviation: float) -> float:
     >>> linear_independent([1.0, 0.0], 1.0, np.sqrt(3.0)), linear_independent([1.0, 1.0, 1.0], 1.0, 3.0)
     (0.5, 0.5)
     """
-    q = _real(q, "q", ndim=1)
-    mean, deviation = float(_real(mean, "mean", ndim=0)), float(_real(deviation, "deviation", ndim=0))
-    if deviation < 0:
-        raise ValueError(f"deviation: expected at least 0, got {deviation:g}")
-    return linear(q, np.full(q.shape, mean), deviation**2 * np.eye(q.size))
+    q = floats(q, "q", ndim=1)
+    m, s = floats(mean, "mean", ndim=0), floats(deviation, "deviation", ndim=0)
+    if s < 0:
+        raise ValueError(f"deviation: expected at least 0, got {s:g}")
+    # Only deviation / mean counts: of the two the larger gets the exponent 0, and the other may vanish beside it.
+    power = -max(exponent(m)[0], exponent(s)[0])
+    with about("q, mean, deviation"), silent():
+        return linear(q, np.full(q.shape, np.ldexp(m, power)), np.ldexp(s, power) ** 2 * np.eye(q.size))
 
 
 def decay(lam: ArrayLike, n: ArrayLike, *, log: bool = False) -> Floats:
@@ -180,26 +207,26 @@ def decay(lam: ArrayLike, n: ArrayLike, *, log: bool = False) -> Floats:
     >>> decay([0.5, 1.0], 2).round(6)
     array([0.948683, 1.      ])
     """
-    lam, n = np.broadcast_arrays(_real(lam, "lam"), _real(n, "n"))
+    lam, n = broadcast(lam=floats(lam, "lam"), n=floats(n, "n"))
+    log = flag(log, "log")
     if np.any(lam <= 0) or np.any(lam > 1):
         raise ValueError(f"lam: expected 0 < lam <= 1, got values from {lam.min():g} to {lam.max():g}")
-    if np.any(n < 1) or np.any(n != np.floor(n)):
-        raise ValueError("n: expected integers of at least 1")
+    if np.any(n < 1) or np.any(n != np.floor(n)) or np.any(n > LARGEST_INTEGER):
+        raise ValueError(f"n: expected integers of at least 1 and at most {LARGEST_INTEGER}")
     half = -np.log(lam) / 2
     log_s = (_log_tanhc(n * half) - _log_tanhc(half)) / 2
     return log_s if log else np.exp(log_s)
 
 
-def _real(value: ArrayLike, name: str, ndim: int | None = None) -> Floats:
-    return np.asarray(finite(real_array(value, name, ndim=ndim), name), dtype=float)
-
-
 def _ratio(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats]:
     """beta / gamma in twice the working precision: the quotient, and what rounding took from it."""
-    beta, gamma = np.broadcast_arrays(_real(beta, "beta"), _real(gamma, "gamma"))
+    beta, gamma = broadcast(beta=floats(beta, "beta"), gamma=floats(gamma, "gamma"))
     if np.any(gamma <= 0):
         raise ValueError(f"gamma: expected sigma |q| > 0, got {gamma.min():g}")
-    with np.errstate(over="ignore"):
+    # Only the quotient counts; a power of two that brings gamma near 1 keeps the products below in range.
+    power = np.frexp(gamma)[1]
+    with silent():
+        beta, gamma = np.ldexp(beta, -power), np.ldexp(gamma, -power)
         t = beta / gamma
     if np.any(np.abs(t) > 1e60):
         raise ValueError(f"beta, gamma: expected |beta / gamma| of at most 1e60, got {np.abs(t).max():g}")

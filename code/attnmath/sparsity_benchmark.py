@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -27,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import integrate, special
 
 from attnmath import sparsity
-from attnmath.checks import positive_integer
+from attnmath.checks import about, floats, one_of, positive_integer, silent
 
 Floats = NDArray[Any]
 
@@ -43,7 +44,7 @@ def printed(t: ArrayLike) -> Floats:
     >>> float(printed(0.0).round(6))
     0.408248
     """
-    t = np.asarray(t, dtype=float)
+    t = floats(t, "t")
     with np.errstate(all="ignore"):
         decay, error = np.exp(-t * t / 2), special.erf(t / np.sqrt(2)) + 1
         top = decay * (np.sqrt(2) * t + np.sqrt(np.pi) * np.exp(t * t / 2) * (t * t + 1) * error)
@@ -65,7 +66,10 @@ def quadrature(t: ArrayLike) -> Floats:
         m2, m4 = moment(2, x), moment(4, x)
         return m2 / np.sqrt(m4) if m4 > 0 else float("nan")
 
-    return np.asarray([ratio(float(x)) for x in np.ravel(t)]).reshape(np.shape(t))
+    t = floats(t, "t")
+    with warnings.catch_warnings(), silent():
+        warnings.simplefilter("ignore", integrate.IntegrationWarning)  # what comes of it is the measurement
+        return np.asarray([ratio(float(x)) for x in np.ravel(t)]).reshape(np.shape(t))
 
 
 def monte_carlo(t: ArrayLike) -> Floats:
@@ -74,15 +78,18 @@ def monte_carlo(t: ArrayLike) -> Floats:
     >>> bool(abs(monte_carlo(0.0) - 6**-0.5) < 0.01)
     True
     """
+    t = floats(t, "t")
     z = np.random.default_rng(6).standard_normal(DRAWS)
-    rows = [np.maximum(x + z, 0) ** 2 for x in np.ravel(t)]
-    found = [float(sparsity.sparsity(row)) if row.any() else float("nan") for row in rows]
+    with silent(), about("t"):
+        rows = [np.maximum(x + z, 0) ** 2 for x in np.ravel(t)]
+        found = [float(sparsity.sparsity(row)) if row.any() else float("nan") for row in rows]
     return np.asarray(found).reshape(np.shape(t))
 
 
 def this_package(t: ArrayLike) -> Floats:
     """`attnmath.sparsity.relu_squared` at beta = t and gamma = 1."""
-    return sparsity.relu_squared(t, 1.0)
+    with about("t"):
+        return sparsity.relu_squared(t, 1.0)
 
 
 METHODS: Mapping[str, Callable[[ArrayLike], Floats]] = MappingProxyType({
@@ -95,8 +102,11 @@ METHODS: Mapping[str, Callable[[ArrayLike], Floats]] = MappingProxyType({
 
 def exact(t: float) -> mp.mpf:
     """S to 60 digits, from parabolic cylinder functions: M_k = k! exp(-t^2/4) D_{-k-1}(-t) / sqrt(2 pi)."""
+    t = float(floats(t, "t", ndim=0))
+    if abs(t) > 1e6:
+        raise ValueError(f"t: expected a ratio between -1e6 and 1e6, got {t}")
     with mp.workdps(90):
-        x = mp.mpf(t)
+        x = mp.mpf(t) if abs(t) > 1e-61 else mp.mpf(0)  # mpmath takes seconds near 0, where S changes slowly
         m2, m4 = (mp.factorial(k) * mp.exp(-x * x / 4) * mp.pcfd(-k - 1, -x) / mp.sqrt(2 * mp.pi) for k in (2, 4))
         return m2 / mp.sqrt(m4)
 
@@ -107,18 +117,19 @@ def relative_errors(method: str, ratios: ArrayLike = RATIOS) -> Floats:
     >>> bool(relative_errors("this package", [-40.0, 40.0]).max() < 4e-15)
     True
     """
-    _known(method)
-    t = np.atleast_1d(np.asarray(ratios, dtype=float))
-    values = METHODS[method](t)
-    with mp.workdps(60):
+    one_of(method, METHODS, "method")
+    t = np.ravel(floats(ratios, "ratios"))
+    with mp.workdps(60), about("ratios"):
+        values = METHODS[method](t)
         return np.asarray([float(abs(mp.mpf(float(v)) / exact(float(x)) - 1)) if np.isfinite(v) else np.inf
                            for v, x in zip(values, t, strict=True)])  # fmt: skip
 
 
 def microseconds(method: str, values: int = 1000) -> float:
     """Time for one value, in microseconds: the best of five calls with so many of them (one for slow methods)."""
-    _known(method)
-    t = np.linspace(-5, 5, positive_integer(values, "values") if method in {"this package", "printed form"} else 20)
+    one_of(method, METHODS, "method")
+    values = positive_integer(values, "values", at_most=10_000)
+    t = np.linspace(-5, 5, values if method in {"this package", "printed form"} else 20)
     best = min(_timed(METHODS[method], t) for _ in range(5))
     return best / len(t) * 1e6
 
@@ -150,11 +161,6 @@ def main() -> int:
               "sha256": hashlib.sha256(table.encode()).hexdigest()}  # fmt: skip
     (folder / "sparsity_benchmark.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return 0
-
-
-def _known(method: str) -> None:
-    if method not in METHODS:
-        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
 
 
 def _timed(function: Callable[[ArrayLike], Floats], t: Floats) -> float:

@@ -11,7 +11,7 @@ import math
 
 from array_api_compat import array_namespace
 
-from attnmath.checks import Array, describe, finite, real_array
+from attnmath.checks import Array, about, describe, finite, in_range, real_array, rounding_of_sums, scalar, silent
 
 
 def row_stochastic(A: Array, name: str = "A") -> Array:
@@ -25,13 +25,12 @@ def row_stochastic(A: Array, name: str = "A") -> Array:
     """
     A = square(A, name)
     xp = array_namespace(A)
-    # A sum of n rounded quotients is off by at most about n ulp; the factor 4 covers the division before it.
-    slack = 4 * (A.shape[-1] + 1) * float(xp.finfo(A.dtype).eps)
     if bool(xp.any(A < 0)):
-        raise ValueError(f"{name}: expected non-negative entries, got one of {float(xp.min(A)):.3g}")
-    off = xp.max(xp.abs(xp.sum(A, axis=-1) - 1))
-    if bool(off > slack):
-        raise ValueError(f"{name}: expected rows that sum to 1, got one that is off by {float(off):.3g}")
+        raise ValueError(f"{name}: expected non-negative entries, got one of {scalar(xp.min(A)):.3g}")
+    with silent():
+        off = scalar(xp.max(xp.abs(xp.sum(A, axis=-1) - 1)))
+    if off > rounding_of_sums(A):
+        raise ValueError(f"{name}: expected rows that sum to 1, got one that is off by {off:.3g}")
     return A
 
 
@@ -50,7 +49,8 @@ def singular_values(A: Array) -> Array:
     array([5., 0.])
     """
     A = _precise(finite(real_array(A, "A", at_least=2), "A"), "A")
-    return array_namespace(A).linalg.svdvals(A)
+    with silent(), about("A"):
+        return in_range(array_namespace(A).linalg.svdvals(A), "A")
 
 
 def spectral_norm(A: Array) -> Array:
@@ -90,7 +90,8 @@ def eigenvalues(A: Array) -> Array:
     """
     A = square(A)
     xp = array_namespace(A)
-    found = xp.linalg.eigvals(A)
+    with silent(), about("A"):
+        found = in_range(xp.linalg.eigvals(A), "A")
     found = found if xp.isdtype(found.dtype, "complex floating") else found + xp.zeros_like(found) * 1j
     # LAPACK returns conjugate pairs side by side, so a stable order keeps them so.
     return xp.take_along_axis(found, xp.argsort(-xp.abs(found), axis=-1, stable=True), axis=-1)
@@ -107,10 +108,12 @@ def eigenvector_condition(A: Array) -> Array:
     """
     A = square(A)
     xp = array_namespace(A)
-    _, vectors = xp.linalg.eig(A)
-    values = xp.linalg.svdvals(vectors)
+    with silent(), about("A"):
+        _, vectors = xp.linalg.eig(A)
+        values = in_range(xp.linalg.svdvals(in_range(vectors, "A")), "A")
     smallest = values[..., -1]
-    ratio = values[..., 0] / xp.where(smallest > 0, smallest, xp.ones_like(smallest))
+    with silent():
+        ratio = values[..., 0] / xp.where(smallest > 0, smallest, xp.ones_like(smallest))
     return xp.where(smallest > 0, ratio, xp.full_like(ratio, math.inf))
 
 

@@ -225,3 +225,38 @@ def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
 def test_mixed_libraries_are_refused() -> None:
     with pytest.raises(TypeError, match="one array library|Multiple namespaces"):
         scores(ONES, make("torch", ONES))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("temperature", [5e-324, 1e-46, 1e-8, 1e-4, 3.0, 1e5, 1e39, 1e308])
+def test_every_temperature_gives_one_answer_on_both_backends(dtype: str, temperature: float) -> None:
+    x = np.asarray([0.0, -1.0, 0.0, -math.inf]) * (1.0 if temperature < 1 else 4.0)
+    found = [np.asarray(softmax(make(backend, x, dtype), temperature=temperature)) for backend in ("numpy", "torch")]
+    np.testing.assert_allclose(found[0], found[1], rtol=4 * float(np.finfo(dtype).eps))
+    expected = softmax(make("numpy", x), temperature=temperature)
+    np.testing.assert_allclose(found[0], expected, rtol=0, atol=4 * float(np.finfo(dtype).eps))
+
+
+@both_backends
+def test_scores_beyond_the_floats_are_an_error(backend: str) -> None:
+    Q, K = (make(backend, a) for a in ([[1e200, 1e200]], [[1e200, -1e200]]))
+    with pytest.raises(ValueError, match="Q, K: expected a result within the range"):
+        scores(Q, K)
+    with pytest.raises(ValueError, match="Q, K, scale: expected a result within the range"):
+        scores(make(backend, [[3.0]], "float32"), make(backend, [[1.0]], "float32"), scale=1e300)
+
+
+@both_backends
+def test_batches_that_do_not_broadcast_are_named(backend: str) -> None:
+    two, three = make(backend, np.ones((2, 4, 3))), make(backend, np.ones((3, 4, 3)))
+    with pytest.raises(ValueError, match="Q, K: expected batch axes that broadcast"):
+        scores(two, three)
+    with pytest.raises(ValueError, match="V: expected batch axes that broadcast"):
+        attention(two, two, three)
+
+
+def test_gradients_flow_through_and_no_warning_is_given() -> None:
+    torch = torch_or_skip()
+    x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    entropy(softmax(x)).backward()
+    assert x.grad is not None and bool(x.grad.isfinite().all())

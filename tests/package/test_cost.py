@@ -8,6 +8,7 @@ from backends import both_backends, make
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnmath import cost
 from attnmath.attention import attention
 from attnmath.cost import attention_operations, counted_attention, peak_memory, projection_operations, random_inputs
 from attnmath.online import merge, online_attention, summarise
@@ -61,3 +62,53 @@ def test_peak_memory_sees_an_array() -> None:
 def test_bad_input(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int16, np.int32, np.int64, np.uint64])
+def test_sizes_of_any_width_are_counted_exactly(kind) -> None:
+    n = int(np.iinfo(kind).max)
+    assert attention_operations(kind(n), kind(1), kind(1)) == attention_operations(n, 1, 1)
+    assert cost.attention_traffic(kind(n), kind(n), kind(1)) == cost.attention_traffic(n, n, 1)
+    assert projection_operations(kind(n), kind(n), kind(n)) == n * n * (2 * n - 1)
+
+
+@pytest.mark.parametrize("size", [np.nan, 2.5, 2.0, True, "2", 0, -1])
+def test_sizes_are_positive_integers_or_symbols(size) -> None:
+    for count in (lambda: cost.dot_operations(size), lambda: attention_operations(3, 1, size)):
+        with pytest.raises((TypeError, ValueError), match="d.*: expected"):
+            count()
+
+
+def test_counted_attention_takes_finite_numbers_only() -> None:
+    for Q, words in (([[np.nan]], "Q: expected no NaN"), ([[1e200]], "Q, K: expected a result within the range")):
+        with pytest.raises(ValueError, match=words):
+            counted_attention(Q, [[1e200]], [[1.0]])
+
+
+@pytest.mark.parametrize("scale", [None, 0.3, 2.0])
+def test_online_attention_scales_as_attention_does(scale) -> None:
+    Q, K, V = cost.random_inputs(7, 3, np.random.default_rng(1))
+    np.testing.assert_allclose(
+        online_attention(Q, K, V, block=2, scale=scale), attention(Q, K, V, scale=scale), rtol=1e-12
+    )
+
+
+def test_online_attention_overflows_where_attention_does() -> None:
+    Q = np.full((2, 2), 1e200)
+    for function in (attention, online_attention):
+        with pytest.raises(ValueError, match="Q, K.*: expected a result within the range of float64"):
+            function(Q, Q, np.eye(2))
+
+
+def test_summaries_of_integers_are_floating() -> None:
+    found = summarise(np.asarray([[200, 100]], np.uint8), np.ones((2, 1)))
+    assert found.m.dtype == np.float64 and float(found.l[0, 0]) == pytest.approx(1)
+    with pytest.raises(TypeError, match="second: expected an attnmath Summary, got tuple"):
+        merge(found, tuple(found))
+
+
+def test_arrays_of_sizes_are_counted_without_wrapping() -> None:
+    found = attention_operations(np.asarray([3, 50000], dtype=np.int32), 1, 1)
+    assert found["scores"].tolist() == [9, 50000**2]
+    with pytest.raises(ValueError, match="n: expected sizes from 1 to 1e75"):
+        attention_operations(np.asarray([0.5, 2.0]), 1, 1)

@@ -48,3 +48,23 @@ def test_a_skip_connection_slows_the_collapse() -> None:
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("scale", [1e-308, 1e-170, 1e160, 1e307])
+def test_the_residual_does_not_depend_on_the_scale(scale: float) -> None:
+    X = np.random.default_rng(0).standard_normal((3, 4))
+    np.testing.assert_allclose(relative_residual(X * scale), relative_residual(X), rtol=1e-12)
+    np.testing.assert_allclose(relative_residual([[scale], [-scale]]), 1)
+
+
+def test_a_stack_starts_at_tiny_inputs_and_names_huge_ones() -> None:
+    tiny, ordinary = (
+        [
+            relative_residual(x)
+            for x in attention_stack(s * np.eye(3), d_k=2, depth=3, rng=np.random.default_rng(0), skip=True)
+        ]
+        for s in (1e-170, 1e-9)
+    )
+    np.testing.assert_allclose(tiny, ordinary, rtol=1e-6)
+    with pytest.raises(ValueError, match="X, d_k: "):
+        list(attention_stack(1e300 * np.eye(3), d_k=2, depth=1, rng=np.random.default_rng(0)))

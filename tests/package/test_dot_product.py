@@ -98,3 +98,24 @@ def test_score_rows_have_the_promised_spread() -> None:
 def test_bad_input(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, int])
+def test_widths_of_any_integer_type(kind) -> None:
+    for d in (2, 3, 100):
+        np.testing.assert_array_equal(dp.cosine_density([0.5], kind(d)), dp.cosine_density([0.5], d))
+        np.testing.assert_array_equal(dp.gaussian_cdf([0.5], kind(d)), dp.gaussian_cdf([0.5], d))
+
+
+def test_wide_heads_take_the_expansion_and_no_time() -> None:
+    x = np.linspace(-5, 5, 11)
+    below, above = 10**6, 10**6 + 1
+    for function in (dp.gaussian_cdf, dp.gaussian_density):
+        # The quadrature and the expansion meet to the accuracy that both promise.
+        np.testing.assert_allclose(function(x, below), function(x, above), rtol=0, atol=2e-9)
+    np.testing.assert_allclose(dp.gaussian_cdf(x, 10**12), stats.norm.cdf(x), atol=1e-12)
+    # The first Edgeworth term is 3e-8 at x = 1 and d_k = 10^7 and has its own sign.
+    correction = dp.gaussian_cdf([1.0], 10**7) - stats.norm.cdf(1.0)
+    np.testing.assert_allclose(correction, 2 / (4 * 10**7) * stats.norm.pdf(1.0), rtol=1e-6)
+    np.testing.assert_allclose(dp.gaussian_cdf([-1e308, 1e308], 10), [0, 1], rtol=0, atol=1e-13)
+    assert dp.kolmogorov_distance("rademacher", 10**9) == pytest.approx(stats.norm.pdf(0) / 10**4.5, rel=1e-3)

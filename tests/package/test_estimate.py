@@ -82,3 +82,26 @@ def test_groups_are_the_units_of_a_clustered_mean() -> None:
 def test_bad_groups_are_named(samples, groups, words) -> None:
     with pytest.raises(ValueError, match=words):
         estimate.mean_of_groups(samples, groups)
+
+
+@pytest.mark.parametrize("power", [-700, -300, 300, 700])
+def test_estimates_scale_by_powers_of_two_exactly(power: int) -> None:
+    x = np.random.default_rng(0).standard_normal(50)
+    small, usual = mean(np.ldexp(x, power)), mean(x)
+    assert small.value == np.ldexp(usual.value, power) and small.standard_error == np.ldexp(usual.standard_error, power)
+    y = 3 * x + np.random.default_rng(1).standard_normal(50)
+    tilted = slope(np.ldexp(x, power), np.ldexp(y, power))
+    assert (tilted.value, tilted.standard_error) == (slope(x, y).value, slope(x, y).standard_error)
+    if abs(power) < 500:
+        assert variance(np.ldexp(x, power)).standard_error == np.ldexp(variance(x).standard_error, 2 * power)
+
+
+def test_a_variance_beyond_the_floats_is_an_error_that_names_the_samples() -> None:
+    with pytest.raises(ValueError, match="samples: expected a result within the range"):
+        variance([1e200, -1e200])
+
+
+def test_half_precision_is_computed_in_double() -> None:
+    x, y = (np.random.default_rng(k).standard_normal(30).astype(np.float16) for k in (0, 1))
+    for function in (lambda a, b: slope(a, b), lambda a, b: mean(a)):
+        assert function(x, y) == function(x.astype(float), y.astype(float))

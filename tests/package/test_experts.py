@@ -59,3 +59,9 @@ def test_the_block_matrix_carries_each_token_to_its_expert() -> None:
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def test_gates_are_probabilities() -> None:
+    for gates in ([[5.0, -3.0]], [[2.0, -1.0]], [[0.5, 0.25]]):
+        with pytest.raises(ValueError, match="gates: expected probabilities"):
+            experts.mixture([[1.0]], gates, np.ones((2, 1, 1)))

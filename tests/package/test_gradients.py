@@ -202,3 +202,26 @@ X, W, G = np.ones((3, 2)), np.ones((2, 2)), np.ones((3, 2))
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    "layers, words",
+    [
+        ([(W, W, "ab")], r"layers\[0\]: expected"),
+        ([(W, W, W), None], r"layers\[1\]: expected \(W_Q, W_K, W_V\), got NoneType"),
+        ([(np.ones((3, 2)), W, W)], r"layers\[0\]: expected 2 rows"),
+        ([(np.ones((2, 1)), W, W)], r"layers\[0\]: expected the same shape of W_Q and W_K"),
+        ([(W.astype(np.float32), W, W)], r"layers\[0\].*: expected one array library and one dtype"),
+        (None, "layers: expected at least one"),
+    ],
+)
+def test_layers_are_checked_before_anything_is_computed(layers, words) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        stack_gradients(X, layers, G)
+
+
+def test_overflow_names_the_arguments() -> None:
+    with pytest.raises(ValueError, match="X, W_Q, W_K, W_V: "):
+        attention_gradients(X * 1e200, W * 1e200, W * 1e200, W, G)
+    with pytest.raises(ValueError, match="V, G: expected a result within the range"):
+        stage_gradients(X, X, X * 1e200, np.full(X.shape, 1e200))

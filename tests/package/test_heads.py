@@ -201,3 +201,44 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path, monkeypatch) -> N
     np.savez(tmp_path / "pickle.npz", Q=np.asarray([{}]), K=np.ones(1), tokens=np.ones(1))
     with pytest.raises(ValueError, match="allow_pickle"):
         read_heads(tmp_path / "pickle.npz")
+
+
+def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path, capsys) -> None:
+    torch = torch_or_skip()
+    save = pytest.importorskip("safetensors.torch").save_file
+    directory = make_toy(tmp_path / "model")
+    weights = directory / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="directory: expected a whole file of float32"):
+        load_encoder(directory)
+    save({"embeddings.word_embeddings.weight": torch.ones((8, 12), dtype=torch.bfloat16)}, weights)
+    with pytest.raises(ValueError, match="directory: expected .*(float32|word_embeddings)"):
+        load_encoder(directory)
+    weights.write_bytes(whole)
+    (directory / "tokenizer.json").write_text("{")
+    with pytest.raises(ValueError, match="directory: expected a tokenizer in"):
+        tokenize(directory, "White rabbits", longest=9)
+    for config in ("{", "[]"):
+        (directory / "config.json").write_text(config)
+        with pytest.raises(ValueError, match="directory: expected .*JSON"):
+            load_encoder(directory)
+    (tmp_path / "no.npz").write_bytes(b"PK not a zip file")
+    for path in (tmp_path / "no.npz", tmp_path):
+        with pytest.raises(ValueError, match="path: expected a file of python -m attnmath.extract"):
+            read_heads(path)
+
+
+def test_a_result_that_cannot_be_written_ends_in_one_line(toy: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "file").write_text("White rabbits ran")
+    arguments = [str(toy), "--text", str(tmp_path / "file"), "--any-weights", "--out", str(tmp_path / "file")]
+    with pytest.raises(SystemExit):
+        extract.main(arguments)
+    assert "argument --out: expected a folder to write to" in capsys.readouterr().err
+
+
+def test_heads_with_nan_are_an_error(tmp_path: Path) -> None:
+    Q = np.full((1, 1, 2, 3), np.nan, dtype=np.float16)
+    np.savez(tmp_path / "nan.npz", Q=Q, K=np.zeros_like(Q), tokens=np.asarray(["a", "b"]))
+    with pytest.raises(ValueError, match="path: Q: expected no NaN"):
+        read_heads(tmp_path / "nan.npz")

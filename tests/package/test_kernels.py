@@ -66,3 +66,10 @@ def test_the_feature_map_is_positive_and_smooth_at_0() -> None:
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def test_overflow_names_its_arguments() -> None:
+    with pytest.raises(ValueError, match="Q, K, V, feature: expected a result within the range"):
+        kernels.linear_attention([[1.0]], [[1e308], [1e308]], [[1.0], [1.0]])
+    with pytest.raises(TypeError, match="feature: expected a function, got NoneType"):
+        kernels.kernel_weights([[1.0]], [[1.0]], None)

@@ -134,3 +134,12 @@ HALF = np.full((2, 2), 0.5)
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def test_distances_below_rounding_are_zero() -> None:
+    """All rows alike to rounding, or nilpotent up to it: the limit is reached, and noise is not followed down."""
+    row = softmax(np.random.default_rng(0).standard_normal(4))
+    assert np.all(mixing.log_distances(np.tile(row, (4, 1)) * (1 + 1e-16 * np.arange(4))[:, None], 60) == -np.inf)
+    steps = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.5, 0.25]]  # eigenvalues 1, 1/4, 0
+    found = mixing.log_distances(steps, 60)
+    assert found[-1] / 2.0**60 == pytest.approx(np.log(0.25), rel=1e-12)

@@ -68,11 +68,11 @@ def test_the_symbol_is_the_spectrum_of_the_circulant() -> None:
     [
         (lambda: patterns.window_mask(0, 1), ValueError, "n: expected a positive integer"),
         (lambda: patterns.window_mask(3, -1), ValueError, "width: expected an integer of at least 0, got -1"),
-        (lambda: patterns.window_mask(3, 1.5), ValueError, "width: expected an integer"),
+        (lambda: patterns.window_mask(3, 1.5), TypeError, "width: expected an integer"),
         (lambda: patterns.hub_mask(3, 4), ValueError, "hubs: expected at most n = 3, got 4"),
         (lambda: patterns.strided_mask(3, 0), ValueError, "stride: expected"),
         (lambda: patterns.masked_weights([[2.0]], [[True]]), ValueError, "A: expected rows that sum to 1"),
-        (lambda: patterns.masked_weights([[1.0]], [[1]]), ValueError, "mask: expected booleans of shape"),
+        (lambda: patterns.masked_weights([[1.0]], [[1]]), TypeError, "mask: expected booleans"),
         (lambda: patterns.masked_weights(stochastic(2, 0), [True, True]), ValueError, r"shape \(2, 2\)"),
         (lambda: patterns.renormalised([[1.0, 0.0], [1.0, 0.0]], [[False, True]] * 2), ValueError, "some weight left"),
         (lambda: patterns.uniform_attention([[False]]), ValueError, "mask: expected booleans .* with a True"),
@@ -83,3 +83,18 @@ def test_the_symbol_is_the_spectrum_of_the_circulant() -> None:
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e307])
+def test_tridiagonal_eigenvalues_scale(scale: float) -> None:
+    for below, above in ((1.0, 1.0), (0.5, -0.75), (4.0, 0.5), (0.0, 1.0)):
+        found = patterns.tridiagonal_eigenvalues(4, below * scale, 0, above * scale)
+        np.testing.assert_allclose(found, scale * patterns.tridiagonal_eigenvalues(4, below, 0, above), rtol=1e-13)
+    assert patterns.tridiagonal_eigenvalues(1, 1e-300, 2.0, 1e300)[0] == pytest.approx(2.0)
+
+
+def test_the_symbol_is_periodic_at_any_angle() -> None:
+    for angle in (1e308, -1e200, 12345.678):
+        reduced = float(np.arctan2(np.sin(angle), np.cos(angle)))
+        found, expected = patterns.window_symbol([angle], 5), patterns.window_symbol([reduced], 5)
+        np.testing.assert_allclose(found, expected, atol=1e-13)

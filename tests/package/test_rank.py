@@ -113,3 +113,19 @@ def test_quantile_bands() -> None:
     ax = quantile_bands({"a": np.asarray([[1.0, 0.1], [2.0, 0.2], [3.0, 0.3]])}, mark=1)
     assert len(ax.lines) == 2 and ax.get_yscale() == "log"
     plt.close("all")
+
+
+def test_effective_rank_is_the_definition_at_ties_and_at_every_scale() -> None:
+    for sigma in ([a, b, c] for a in range(1, 7) for b in range(1, a + 1) for c in range(1, b + 1)):
+        for tenths in range(1, 10):
+            # (5.5.3) in integers: what is left out is at most so many tenths of the sum.
+            expected = next(r for r in (1, 2, 3) if 10 * sum(sigma[r:]) <= tenths * sum(sigma))
+            for scale in (1.0, 0.1, 1e-200, 1e200):
+                assert rank.effective_rank(np.asarray(sigma) * scale, tenths / 10) == expected, (sigma, tenths, scale)
+
+
+def test_ranks_do_not_depend_on_the_scale() -> None:
+    assert rank.effective_rank([1e-200, 1e-201], 0.3, power=2) == rank.effective_rank([1e200, 1e199], 0.3, power=2) == 1
+    assert rank.effective_rank([1e308, 1e308], 0.3) == rank.effective_rank([1.0, 1.0], 0.3, power=10**6) == 2
+    assert rank.entropy_rank([1e308, 1e308]) == pytest.approx(2) == rank.entropy_rank([1e-308, 1e-308])
+    assert rank.condition_number(np.zeros((2, 2))) == np.inf

@@ -155,3 +155,45 @@ def test_independent_entries_are_a_special_case() -> None:
 def test_bad_input(call, words) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e155, 1e160, 1e300])
+def test_linear_attention_does_not_depend_on_the_scale_of_q(scale: float) -> None:
+    q, mean, covariance = np.asarray([1.0, 2.0]), np.asarray([0.5, 1.0]), np.asarray([[2.0, -0.5], [-0.5, 1.0]])
+    expected = sparsity.linear(q, mean, covariance)
+    assert sparsity.linear(q * scale, mean, covariance) == pytest.approx(expected, rel=1e-14)
+    assert sparsity.linear_independent(q * scale, 0.5, 3.0) == pytest.approx(
+        sparsity.linear_independent(q, 0.5, 3.0), rel=1e-14
+    )
+    assert sparsity.linear_independent(q, 0.5 * scale, 3.0 * scale) == pytest.approx(
+        sparsity.linear_independent(q, 0.5, 3.0), rel=1e-14
+    )
+    if scale in (1e-170, 1e155):  # the covariance has the square of it
+        root = np.sqrt(scale)
+        assert sparsity.linear(q, mean * root, covariance * scale) == pytest.approx(expected, rel=1e-14)
+
+
+def test_singular_covariances_are_accepted_to_rounding() -> None:
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(300):
+        y = rng.standard_normal(5)
+        covariance = np.cov(np.stack([y, 1 - y]))  # q = (1, 1) is in its kernel
+        found.append(sparsity.linear([1.0, 1.0], [1.0, 1.0], covariance))
+    np.testing.assert_allclose(found, 1, atol=1e-7)
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        sparsity.linear([1.0, 1.0], [1.0, 1.0], [[1.0, -1.0 - 1e-12], [-1.0 - 1e-12, 1.0]])
+
+
+def test_the_ratio_alone_counts_up_to_the_largest_floats() -> None:
+    for beta, gamma in ((-1.0, 1e305), (-1e308, 1e308), (-1e-308, 1e-308), (3e300, 1e300)):
+        expected = exact(beta, gamma)
+        assert error(sparsity.relu_squared(beta, gamma), expected["relu_squared"]) <= BOUND
+        assert error(sparsity.identity(beta, gamma), expected["identity"]) <= BOUND
+
+
+def test_far_tails_keep_their_digits() -> None:
+    for t in (-52.2, -52.6, -53.1):
+        expected = exact(t, 1.0)["relu_squared"]
+        # A subnormal product with the first integral had lost two digits here.
+        assert error(sparsity.relu_squared(t, 1.0), expected) <= BOUND, t
