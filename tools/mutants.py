@@ -122,7 +122,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         work = session(options.modules or modules(), options.sample, options.seed, options.fresh)
     except ModuleNotFoundError as missing:
-        raise SystemExit(f"mutants: {missing.name} is not installed: {sys.executable} -m pip install -e '.[mutants]'") from None
+        install = f"{sys.executable} -m pip install -e '.[mutants]'"
+        raise SystemExit(f"mutants: {missing.name} is not installed: {install}") from None
     pending = [(item.job_id, item.mutations[0]) for item in work.pending_work_items]
     with ProcessPoolExecutor(options.jobs) as pool:
         jobs = {pool.submit(try_mutant, m, tests_of(m.module_path)): job for job, m in pending}

@@ -69,6 +69,8 @@ def main(arguments: list[str] | None = None) -> int:
         texts = {options.text.stem: options.text.read_text(encoding="utf-8")} if options.text else shipped_texts()
         encoder = load_encoder(options.model)
         results = {name: extract(encoder, options.model, text) for name, text in texts.items()}
+    except ModuleNotFoundError as missing:
+        parser.error(f"{missing.name} is not installed: pip install attnmath[model] brings it")
     except (OSError, ValueError) as error:
         parser.error(str(error))
     for name, (content, change) in results.items():

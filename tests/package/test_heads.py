@@ -242,3 +242,15 @@ def test_heads_with_nan_are_an_error(tmp_path: Path) -> None:
     np.savez(tmp_path / "nan.npz", Q=Q, K=np.zeros_like(Q), tokens=np.asarray(["a", "b"]))
     with pytest.raises(ValueError, match="path: Q: expected no NaN"):
         read_heads(tmp_path / "nan.npz")
+
+
+def test_extraction_without_its_extra_names_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def absent(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'safetensors'", name="safetensors")
+
+    monkeypatch.setattr("attnmath.extract.weights_hash", absent)
+    with pytest.raises(SystemExit):
+        extract.main([str(tmp_path)])
+    assert "safetensors is not installed: pip install attnmath[model]" in capsys.readouterr().err
