@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -151,6 +152,8 @@ def test_an_interrupted_run_says_so_in_one_line_and_is_resumed(tmp_path: Path, t
     command = ["make", target, f"VENV={sys.prefix}", "INSTALL=no"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
     options: Any = {"cwd": tmp_path, "env": environment, "text": True, "start_new_session": True}
+    # Where the tests run in the background, Ctrl-C is ignored, and no program below could hear it.
+    options["preexec_fn"] = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     stamp = tmp_path / "_build" / "stamps" / done / "chapters--a.ipynb.stamp"
     for _ in range(600):

@@ -158,6 +158,11 @@ def test_the_command_runs_and_describes_itself(tmp_path: Path) -> None:
 FEW = ["--attentions", "decay", "--pairs", "2", "--widths", "8", "--rates", "0.01"]
 
 
+def hear_ctrl_c() -> None:
+    """Undo that Ctrl-C is ignored, as it is in a process that was started in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def command(*arguments: str, **options) -> subprocess.Popen:
     line = [sys.executable, "-m", "attnmath.recall", "--jobs", "1", *FEW, *arguments]
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
@@ -172,7 +177,16 @@ def last_lines(process: subprocess.Popen) -> tuple[int, list[str]]:
 
 def test_ctrl_c_says_how_to_resume(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    process = command("--out", str(path), "--steps", "4", "--seeds", *map(str, range(500)), start_new_session=True)
+    process = command(
+        "--out",
+        str(path),
+        "--steps",
+        "4",
+        "--seeds",
+        *map(str, range(500)),
+        start_new_session=True,
+        preexec_fn=hear_ctrl_c,
+    )
     while not path.exists() or path.read_text().count("\n") < 3:
         assert process.poll() is None
         time.sleep(0.02)
