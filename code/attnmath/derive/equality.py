@@ -17,7 +17,7 @@ from sympy.core.function import AppliedUndef
 from attnmath.derive import zero
 from attnmath.derive.expectation import E, Var
 from attnmath.derive.normal_form import normal_form
-from attnmath.derive.points import gaps
+from attnmath.derive.points import NO_VALUE, gaps
 from attnmath.derive.rules import Rule
 
 _UNEVALUATED = (E, Var, sp.Sum, sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.Indexed)
@@ -120,8 +120,7 @@ def is_exceeded(lower: Any, upper: Any, rules: Sequence[Rule] = ()) -> bool:
 
 
 _ROUNDING = sp.Float(10) ** -9
-# What has no value at a point: the infinity is that of an unending sum.
-_UNKNOWN = (Var, sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.oo)
+_UNKNOWN = (Var, *NO_VALUE)
 
 
 def _with_symbols(expression: sp.Expr) -> sp.Expr:

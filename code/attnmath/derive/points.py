@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
 _TRIALS = 400
+#: What has no value at a point: the infinity is that of an unending sum.
+NO_VALUE = (sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.oo)
 
 
 def gaps(one: sp.Expr, other: sp.Expr) -> Iterator[sp.Expr]:
@@ -59,9 +62,15 @@ def breaks_sign(value: sp.Expr, symbol: sp.Expr) -> bool:
     """
     if not (symbol.is_nonnegative or symbol.is_nonpositive):
         return False
+    if value.has(*NO_VALUE) or (value.is_nonnegative if symbol.is_nonnegative else value.is_nonpositive):
+        return False
     bound = {limit[0] for part in value.atoms(sp.Sum) for limit in part.limits}
     indices = [s for s in value.free_symbols - bound if s.is_integer and not s.is_positive]
-    drawn = [
-        number for place in (1, 2) for number in islice(gaps(value.subs(dict.fromkeys(indices, place)), sp.S.Zero), 20)
-    ]
-    return bool(drawn) and all(number < 0 if symbol.is_nonnegative else number > 0 for number in drawn)
+    places = (1, 2) if indices else (1,)
+    found = False
+    for place in places:
+        for number in islice(gaps(value.subs(dict.fromkeys(indices, place)), sp.S.Zero), 20):
+            found = True
+            if number >= 0 if symbol.is_nonnegative else number <= 0:
+                return False
+    return found
