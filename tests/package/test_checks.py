@@ -90,3 +90,12 @@ def test_an_error_on_the_way_names_the_callers_arguments() -> None:
     for error, kind in ((ValueError, ValueError), (TypeError, TypeError), (np.linalg.LinAlgError, ValueError)):
         with pytest.raises(kind, match="X, W: Q: expected"), checks.about("X, W"):
             raise error("Q: expected")
+
+
+@pytest.mark.parametrize(("axis", "fits"), [(-3, False), (-2, True), (-1, True), (1, True), (2, False)])
+def test_an_axis_is_counted_from_either_end(axis: int, fits: bool) -> None:
+    if fits:
+        assert checks.axis_of(np.ones((2, 3)), axis, "x") == axis
+    else:
+        with pytest.raises(ValueError, match=r"axis: expected an axis of x"):
+            checks.axis_of(np.ones((2, 3)), axis, "x")

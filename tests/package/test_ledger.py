@@ -457,3 +457,12 @@ def test_this_book_is_sound() -> None:
     root = Path(__file__).parents[2]
     assert audit(root) == []
     assert len(collate(root)) >= 22
+
+
+@pytest.mark.parametrize(("relation", "required"), [(">", 1.0), ("<", 2.0)])
+def test_a_strict_relation_must_hold_by_more_than_the_tolerance(relation: str, required: float) -> None:
+    """1.5 is more than 1 and less than 2, by half: a tolerance of one half is too wide, and 0.4 is not."""
+    words = {"at": {"x": 1.5}, "obeys": {"x": 100.0 if relation == ">" else -100.0}, "of": "x"}
+    assert counterexample(lambda x: x, relation=relation, required=required, tolerance=0.5, **words)
+    with pytest.raises(LedgerError):
+        counterexample(lambda x: x, relation=relation, required=required, tolerance=0.4, **words)

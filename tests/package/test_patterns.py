@@ -98,3 +98,7 @@ def test_the_symbol_is_periodic_at_any_angle() -> None:
         reduced = float(np.arctan2(np.sin(angle), np.cos(angle)))
         found, expected = patterns.window_symbol([angle], 5), patterns.window_symbol([reduced], 5)
         np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+def test_every_position_may_be_a_hub() -> None:
+    assert patterns.hub_mask(3, 3).all()
