@@ -112,18 +112,16 @@ def by_width_and_seed(cells: Sequence[Cell], attention: str, quantity: Callable[
 def over_seeds(table: ArrayLike) -> Estimate:
     """Mean of a table of shape (widths, seeds), at least 2 seeds.
 
-    The widths are fixed by the design and the seeds are draws, so the standard error comes from the scatter of
-    the seeds within each width.
+    The widths are fixed by the design. Models of one seed begin with the same random numbers at every width, so the
+    seeds are the independent units, each with its mean over the widths.
 
     >>> print(over_seeds([[1.0, 3.0], [11.0, 13.0]]))
-    7 ± 0.71
+    7 ± 1
     """
     values = floats(table, "table", ndim=2)
     if values.shape[1] < 2:
         raise ValueError(f"table: expected at least 2 seeds, got shape {values.shape}")
-    rows = [mean(row) for row in values]
-    errors = [float(row.standard_error) for row in rows]
-    return Estimate(float(np.mean([row.value for row in rows])), math.hypot(*errors) / len(rows))
+    return mean(values.mean(axis=0))
 
 
 def interval(estimate: Estimate, runs: int, coverage: float = 0.95) -> tuple[Any, Any]:
