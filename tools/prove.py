@@ -58,11 +58,12 @@ def prove(due: dict[str, tuple[Path, str]], left: dict[str, int], jobs: int) -> 
     import pytest
 
     watch = Watch(due, left)
-    workers = ["-n", str(min(jobs, len(due))), "--dist", "loadscope"] if jobs > 1 else []
+    # A notebook goes to one worker as a whole, the last chapters first: they train models and take longest.
+    spread = ["-n", str(min(jobs, len(due))), "--dist", "loadscope", "--no-loadscope-reorder"] if jobs > 1 else []
     code = pytest.main(
-        ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={execute.CELL_TIMEOUT}", *workers, "-qq",
+        ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={execute.CELL_TIMEOUT}", *spread, "-qq",
          "--no-header", "-p", "compare_pictures", "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=",
-         f"--rootdir={stamps.ROOT}", *(str(notebook) for notebook, _ in due.values())],
+         f"--rootdir={stamps.ROOT}", *(str(notebook) for notebook, _ in reversed(due.values()))],
         plugins=[watch],
     )  # fmt: skip
     if watch.interrupted:

@@ -221,37 +221,50 @@ CELLS: list[tuple[str, bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_prove_compares_pictures(tmp_path: Path, jobs: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In processes of their own: pytest inside pytest would share its state."""
-    shutil.copytree(stamps.ROOT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setenv("PYTHONPATH", str(stamps.ROOT / "code"))
+@pytest.fixture(scope="module")
+def spoilt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tools and a notebook that was executed, and then spoilt in each of the ways of `CELLS`."""
+    folder = tmp_path_factory.mktemp("spoilt")
+    shutil.copytree(stamps.ROOT / "tools", folder / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}}
     notebook["cells"] = [code(DRAWS.format(k), None) for k in range(len(CELLS))]
-    path = tmp_path / "pictures.ipynb"
+    path = folder / "pictures.ipynb"
     path.write_text(json.dumps(notebook), encoding="utf-8")
-    assert execute.execute(path).failure == ""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("PYTHONPATH", str(stamps.ROOT / "code"))
+        assert execute.execute(path).failure == ""
 
     notebook = read(path)
     for cell, (how, _) in zip(notebook["cells"], CELLS, strict=True):
-        bundle = cell["outputs"][0]["data"]
-        if "one machine" in how:
-            cell["metadata"]["tags"] = ["this-machine"]
-            cell["outputs"] = [picture(svg="<svg>another machine's</svg>")]
-            words = "another text" if "words" in how else bundle["text/plain"]
-            cell["outputs"][0]["data"]["text/plain"] = words
-        elif how == "one pixel":
-            bundle["image/png"] = one_pixel_changed(bundle["image/png"])
-        elif how == "a changed SVG":
-            bundle["image/svg+xml"][-2] += "<!-- changed -->\n"
-        elif how == "an empty SVG":
-            bundle["image/svg+xml"] = ""
-        elif how.startswith("no "):
-            del bundle[{"no PNG": "image/png", "no SVG": "image/svg+xml"}[how]]
+        spoil(cell, how)
     path.write_text(json.dumps(notebook), encoding="utf-8")
+    return folder
 
+
+def spoil(cell: dict[str, Any], how: str) -> None:
+    """Spoil the picture of an executed cell."""
+    bundle = cell["outputs"][0]["data"]
+    if "one machine" in how:
+        cell["metadata"]["tags"] = ["this-machine"]
+        cell["outputs"] = [picture(svg="<svg>another machine's</svg>")]
+        words = "another text" if "words" in how else bundle["text/plain"]
+        cell["outputs"][0]["data"]["text/plain"] = words
+    elif how == "one pixel":
+        bundle["image/png"] = one_pixel_changed(bundle["image/png"])
+    elif how == "a changed SVG":
+        bundle["image/svg+xml"][-2] += "<!-- changed -->\n"
+    elif how == "an empty SVG":
+        bundle["image/svg+xml"] = ""
+    elif how.startswith("no "):
+        del bundle[{"no PNG": "image/png", "no SVG": "image/svg+xml"}[how]]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_prove_compares_pictures(spoilt: Path, jobs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In processes of their own: pytest inside pytest would share its state."""
+    monkeypatch.setenv("PYTHONPATH", str(stamps.ROOT / "code"))
     command = [sys.executable, "tools/prove.py", "--jobs", jobs, "pictures.ipynb"]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    said = subprocess.run(command, cwd=spoilt, capture_output=True, text=True)
     noticed = [f"code cell {k}" for k, (_, wrong) in enumerate(CELLS, start=1) if wrong]
     assert said.returncode == 1
     assert f"NOT PROVED pictures.ipynb: {', '.join(noticed)}\n" in said.stdout

@@ -106,7 +106,7 @@ def test_page(opened):
     page = opened.page
     show(page, 1280, "light")
     problems = check.bad_math(page) + check.tab_stops_in_math(page)
-    for width, scheme in ((1280, "light"), (360, "light"), (360, "dark")):
+    for width, scheme in ((1280, "light"), (360, "dark")):
         show(page, width, scheme)
         found = check.crowded_derivations(page) + check.too_wide(page) + check.poor_contrast(page, CHECKED)
         problems += [f"{scheme}, {width} px: {problem}" for problem in found]
@@ -148,7 +148,7 @@ def test_cards_are_folded_and_a_link_unfolds_its_card(opened):
 
 
 def test_a_link_from_another_page_unfolds_its_card(fresh, address, site):
-    name = CHAPTERS[0]
+    name = min(CHAPTERS, key=lambda name: (site / name).stat().st_size)
     anchor = site_checks.parse((site / name).read_text(encoding="utf-8")).select("details.claim-card")[-1]["id"]
     fresh.goto(f"{address}{name}#{anchor}")
     fresh.locator(f'details.claim-card[open][id="{anchor}"]').wait_for(timeout=5000)

@@ -10,9 +10,10 @@ sums that a Kronecker delta decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations, product
+from functools import lru_cache
+from itertools import chain, permutations, product
 from typing import Any
 
 import sympy as sp
@@ -66,7 +67,12 @@ def normal_form(expression: Any, reductions: Reductions = Reductions()) -> sp.Ex
     >>> normal_form(square - sp.Sum(x[i] * x[j], (i, 1, n), (j, 1, n)))
     0
     """
-    return sp.Add(*(_canonical(term) for term in _terms(sp.sympify(expression), reductions)))
+    return sp.Add(*(_normal_term(term, reductions) for term in sp.Add.make_args(sp.sympify(expression))))
+
+
+@lru_cache(maxsize=8192)  # the lines of a derivation share most of their terms
+def _normal_term(expression: sp.Expr, reductions: Reductions) -> sp.Expr:
+    return sp.Add(*(_canonical(term) for term in _terms(expression, reductions)))
 
 
 def _terms(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
@@ -246,19 +252,31 @@ def _canonical(term: Term) -> sp.Expr:
     constant, dependent = expanded.as_independent(*bound, as_Add=False)
     if len(bound) > _MOST_INDICES:
         raise ValueError(f"expression: expected sums over at most {_MOST_INDICES} indices, got one over {len(bound)}")
-    return sp.Mul(constant, min((_named(dependent, order) for order in permutations(term.limits)), key=_sort_key))
+    summand, limits = min((_named(dependent, order) for order in _orders(dependent, term.limits)), key=sp.srepr)
+    return sp.Mul(constant, sp.Sum(summand, *limits))
 
 
-def _named(summand: sp.Expr, order: Iterable[Limits]) -> sp.Expr:
-    order = list(order)
+def _orders(summand: sp.Expr, limits: Sequence[Limits]) -> Iterator[tuple[Limits, ...]]:
+    """Yield orders of the indices that depend on the term alone: by an index's part in it, and all orders of equals."""
+    parts: dict[str, list[Limits]] = {}
+    for limit in limits:
+        part = "" if len(limits) == 1 else _part(limit[0], summand, limits)
+        parts.setdefault(part, []).append(limit)
+    alike = [permutations(parts[part]) for part in sorted(parts)]
+    yield from (tuple(chain.from_iterable(order)) for order in product(*alike))
+
+
+def _part(index: sp.Symbol, summand: sp.Expr, limits: Sequence[Limits]) -> str:
+    """Return what an index does in a term, whatever the indices are called."""
+    names = {i: sp.Symbol("this" if i == index else "other", integer=True) for i, _, _ in limits}
+    ranges = sorted(sp.srepr(_renamed(sp.Tuple(*limit), names)) for limit in limits)
+    return " ".join([sp.srepr(_renamed(summand, names)), *ranges])
+
+
+def _named(summand: sp.Expr, order: Sequence[Limits]) -> sp.Tuple:
     # A name that no author writes, so that no free symbol is taken for an index.
     names = {i: sp.Symbol(f"index {k}", integer=True) for k, (i, _, _) in enumerate(order, start=1)}
-    limits = [(names[i], _renamed(low, names), _renamed(high, names)) for i, low, high in order]
-    return sp.Sum(_renamed(summand, names), *limits)
-
-
-def _sort_key(expression: sp.Expr) -> str:
-    return sp.srepr(expression)
+    return sp.Tuple(_renamed(summand, names), _renamed(sp.Tuple(*(sp.Tuple(*limit) for limit in order)), names))
 
 
 def _renamed(expression: sp.Expr, names: dict[Any, Any]) -> sp.Expr:
