@@ -137,6 +137,21 @@ def test_prove_names_the_notebook_whose_outputs_differ(tmp_path: Path) -> None:
     assert "nothing has changed" in second.stdout
 
 
+def test_prove_looks_at_cells_that_ask_to_be_left_out(tmp_path: Path) -> None:
+    """nbval by itself would pass each of these, which print another word than the stored one."""
+    shutil.copytree(stamps.ROOT / "tools", tmp_path / "tools")
+    (tmp_path / "code").mkdir()
+    stored = {"output_type": "stream", "name": "stdout", "text": "3\n"}
+    cells = [code(f"{comment}\nprint(2)", 1, stored) for comment in ("# NBVAL_SKIP", "# NBVAL_IGNORE_OUTPUT")]
+    tagged = code("print(2)", 1, stored)
+    tagged["metadata"]["tags"] = ["nbval-skip"]
+    write(tmp_path / "a.ipynb", *cells, tagged)
+    command = [sys.executable, "tools/prove.py", "a.ipynb"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert said.returncode == 1
+    assert "NOT PROVED a.ipynb: code cell 1, code cell 2, code cell 3\n" in said.stdout
+
+
 @pytest.mark.parametrize(("target", "done"), [("execute", "executed"), ("notebooks", "proved")])
 def test_an_interrupted_run_says_so_in_one_line_and_is_resumed(tmp_path: Path, target: str, done: str) -> None:
     """Ctrl-C reaches every process of the terminal at once: here, of the process group."""
