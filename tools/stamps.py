@@ -123,9 +123,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--inputs", nargs="+", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--remove", nargs="*", type=Path, default=[])
+    parser.add_argument("--stamp", type=Path, help="where the stamp is (default: _build/stamps/NAME.stamp)")
     parser.add_argument("command", nargs="+", help="the command, after --")
     options = parser.parse_args(arguments)
-    stamp = STAMPS / f"{options.name}.stamp"
+    stamp: Path = options.stamp or STAMPS / f"{options.name}.stamp"
     with only_one(options.name):
         inputs = digest(options.inputs, *options.command)
         if options.output.exists() and is_fresh(stamp, inputs):
