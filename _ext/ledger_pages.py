@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.errors import NoUri
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
@@ -37,31 +37,20 @@ def markdown(text: str) -> str:
     return re.sub(r"(\$[^$]+\$)|([\\`*_{}\[\]<>|#~$])", lambda m: m[1] or f"\\{m[2]}", text)
 
 
-def section_title(name: str) -> str:
-    """Return the heading over a section of a source.
-
-    >>> section_title("5.1.4"), section_title("article.2")
-    ('Section 5.1.4', 'Article, part 2')
-    """
-    return name.replace("article.", "Article, part ") if name.startswith("article") else f"Section {name}"
-
-
 def spoken(place: str) -> str:
-    """Return a place in words.
+    """Return a section, or a place in one, in words.
 
-    >>> spoken("5.1.4 p4 s3"), spoken("article.2 title")
-    ('Section 5.1.4, paragraph 4, sentence 3', 'Article, part 2, heading')
+    >>> spoken("5.1"), spoken("5.1.4 p4 s3"), spoken("article.2 title")
+    ('Section 5.1', 'Section 5.1.4, paragraph 4, sentence 3', 'Article, part 2, heading')
     """
-    section, _, rest = place.partition(" ")
-    where = re.sub(r"p(\d+) s(\d+)", r"paragraph \1, sentence \2", rest.replace("title", "heading"))
-    return f"{section_title(section)}, {where}"
+    place = re.sub(r" p(\d+) s(\d+)", r", paragraph \1, sentence \2", place.replace(" title", ", heading"))
+    return place.replace("article.", "Article, part ") if place.startswith("article") else f"Section {place}"
 
 
-def book_of(env: BuildEnvironment) -> Book:
+@cache
+def book_of(app: Sphinx) -> Book:
     """Return the book as it is in this build."""
-    if not hasattr(env.app, "book_of_claims"):
-        env.app.book_of_claims = Book(Path(env.srcdir), set(env.found_docs))  # type: ignore[attr-defined]
-    return env.app.book_of_claims  # type: ignore[attr-defined, no-any-return]
+    return Book(Path(app.srcdir), app.env.found_docs)
 
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -71,18 +60,15 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     elif docname in PAGES:
         loader = FileSystemLoader(Path(__file__).parent / "templates")
         templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        templates.filters |= {"md": markdown, "place": spoken, "heading": section_title}
-        source[0] = templates.from_string(source[0]).render(book=book_of(app.env))
+        templates.filters |= {"md": markdown, "spoken": spoken}
+        source[0] = templates.from_string(source[0]).render(book=book_of(app))
     if docname == "ledger":
         for problem in audit(app.srcdir):
             logger.warning("ledger: %s", problem, location=docname)
 
 
 def without_records(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Take the machine-readable records out of a notebook: a page shows the card beside each one.
-
-    Nothing is suppressed by this: Sphinx would rightly warn of a mime type that it cannot show.
-    """
+    """Take the records out of a notebook: a page shows the card beside each, and Sphinx warns of what it cannot."""
     for output in (output for cell in notebook["cells"] for output in cell.get("outputs", [])):
         output.get("data", {}).pop(MIME, None)
     return notebook
@@ -110,7 +96,7 @@ class CardRole(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the link, or a message when no page has the claim."""
         name = self.text.removeprefix("!")
-        row = book_of(self.env).by_id.get(name)
+        row = book_of(self.env.app).by_id.get(name)
         if row is None:
             return [], [self.inliner.reporter.error(f"card: no claim {name!r}", line=self.lineno)]
         claim = row.claim

@@ -20,23 +20,19 @@ MATHJAX = Path(str(files("sphinx-mathjax-offline"))) / "static" / "mathjax"
 MATHJAX_PARTS = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
 
 
-def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
-    """Copy into the site what its pages need of MathJax."""
-    if exception is None and app.builder.format == "html":
-        for part in MATHJAX_PARTS:
-            source, target = MATHJAX / part, Path(app.outdir, "_static", "mathjax", part)
-            copy_asset(str(source), str(target if source.is_dir() else target.parent))
-
-
-def drop_icon_script(app: Sphinx, exception: Exception | None) -> None:
-    """Remove FontAwesome's script from the pages: the theme's templates leave no earlier occasion."""
-    for page in Path(app.outdir).rglob("*.html") if app.builder.format == "html" else ():
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Copy what the pages need of MathJax, and drop the script of icons: the theme's templates leave no occasion."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for part in MATHJAX_PARTS:
+        source, target = MATHJAX / part, Path(app.outdir, "_static", "mathjax", part)
+        copy_asset(str(source), str(target if source.is_dir() else target.parent))
+    for page in Path(app.outdir).rglob("*.html"):
         page.write_text(ICON_SCRIPT.sub("", page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the events."""
+    """Register the event."""
     app.set_html_assets_policy("always")  # a page without formulas may still show a title that has one
-    app.connect("build-finished", copy_mathjax)
-    app.connect("build-finished", drop_icon_script)
+    app.connect("build-finished", finish)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,9 +22,7 @@ def unique_ids(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def enlarge(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Make each picture of a figure a link to its file, so that a click shows it alone and as large as one likes."""
-    if app.builder.format != "html":
-        return
-    for figure in doctree.findall(nodes.figure):
+    for figure in doctree.findall(nodes.figure) if app.builder.format == "html" else ():
         for image in list(figure.findall(nodes.image)):
             _, name = app.env.images.get(image["uri"], (None, ""))
             if name and not isinstance(image.parent, nodes.reference):

@@ -30,9 +30,9 @@ LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-pytho
 def fix_environment() -> None:
     """Let each kernel compute the same bytes, whatever the caller's environment says and whichever processor it is.
 
-    The number of threads and the width of the vector instructions decide the order of sums, hence
-    last digits, and eigenvalues near zero show them in a figure. Notebooks run side by side already,
-    so more threads would gain nothing. The caller's settings of Python, IPython and matplotlib are left out.
+    The number of threads and the width of the vector instructions decide the order of sums, hence last digits, and
+    eigenvalues near zero show them in a figure. Notebooks run side by side already, so more threads would gain nothing.
+    The caller's settings of Python, IPython and matplotlib are left out.
     """
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONNOUSERSITE"), "1")
     if platform.machine() in ("x86_64", "AMD64"):  # elsewhere these names mean nothing, and OpenBLAS complains
@@ -84,8 +84,7 @@ def run(path: Path) -> Any:
     )
     try:
         asyncio.run(client.async_execute(cleanup_kc=True, stderr=subprocess.DEVNULL))
-    except (nbclient.exceptions.CellExecutionError, nbclient.exceptions.CellTimeoutError,
-            nbclient.exceptions.DeadKernelError) as error:  # fmt: skip
+    except (nbclient.exceptions.CellControlSignal, nbclient.exceptions.DeadKernelError) as error:
         code = [c for c in notebook.cells if c.cell_type == "code"]
         failed = [k for k, c in enumerate(code, start=1) if any(o.output_type == "error" for o in c.outputs)]
         place = f"code cell {failed[0]} of {len(code)} failed" if failed else type(error).__name__
@@ -126,16 +125,14 @@ def read_options(doc: str | None, arguments: list[str] | None) -> tuple[list[Pat
 
 
 def each(kind: str, work: Callable[[Path], str], due: dict[Path, str], jobs: int) -> list[str]:
-    """Do the work on the notebooks that are due, several at a time, and return what it reports as faults.
-
-    Each notebook is announced as it ends, and stamped with the hash of its inputs if it has no fault.
-    """
+    """Do the work on the notebooks that are due, several at a time; stamp those without a fault, return the faults."""
 
     def one(notebook: Path) -> str:
         started = time.monotonic()
         fault = work(notebook)
-        if not fault:
-            stamps.write_atomically(stamps.stamp_of(kind, notebook), due[notebook])
+        if not fault:  # an executed notebook is another than before, and is part of its inputs
+            inputs = stamps.inputs_of([notebook]) if kind == "executed" else due
+            stamps.write_atomically(stamps.stamp_of(kind, notebook), inputs[notebook])
         seconds = time.monotonic() - started
         print(f"{'FAILED' if fault else kind} {os.path.relpath(notebook, stamps.ROOT)} in {seconds:.1f} s", flush=True)
         return fault
@@ -150,13 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     with stamps.only_one("executed"):
         stale = due(notebooks, *(() if everything else ("executed", "proved")))
         print(f"{len(stale)} of {len(notebooks)} notebooks to execute" + ("" if stale else "; --all runs them anyway"))
-
-        def refresh(notebook: Path) -> str:
-            fault = execute(notebook)
-            stale.update(stamps.inputs_of([notebook]))  # what was stored is part of them
-            return fault
-
-        faults = each("executed", refresh, stale, jobs)
+        faults = each("executed", execute, stale, jobs)
     print(*faults, sep="\n\n", end="", file=sys.stderr)
     return int(bool(faults))
 

@@ -25,19 +25,14 @@ THIS_MACHINE = "this-machine"
 PICTURES = ("image/png", "image/svg+xml")
 
 
-def pytest_collectstart(collector: Any) -> None:
-    """Take the pictures off the list of what a notebook's comparison skips."""
-    if hasattr(collector, "skip_compare"):
-        collector.skip_compare = tuple(k for k in collector.skip_compare if not k.startswith("image/"))
-
-
 def pytest_itemcollected(item: Any) -> None:
     """Prepare the comparison of one notebook cell."""
     item.options |= {"skip": False, "check": True}
-    item.format_output_compare = partial(report_difference, item, item.format_output_compare)
+    skipped = {key for key in item.parent.skip_compare if not key.startswith("image/")}
     if THIS_MACHINE in item.cell.metadata.get("tags", []):
-        skipped = (*item.parent.skip_compare, *PICTURES)
-        item.compare_outputs = partial(item.compare_outputs, skip_compare=skipped)
+        skipped.update(PICTURES)
+    item.compare_outputs = partial(item.compare_outputs, skip_compare=skipped)
+    item.format_output_compare = partial(report_difference, item, item.format_output_compare)
 
 
 def report_difference(item: Any, report: Any, kind: str, stored: Any, drawn: Any) -> None:
@@ -51,24 +46,21 @@ def report_difference(item: Any, report: Any, kind: str, stored: Any, drawn: Any
 def prove(notebook: Path) -> str:
     """Run nbval on a notebook in a process of its own, and return how its outputs differ; "" if they do not."""
     name = os.path.relpath(notebook, stamps.ROOT)
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    if any(c["cell_type"] == "code" and c["execution_count"] is None for c in cells):  # nbval would pass such a cell
+        return f"{name}: holds code cells that were never executed; `make execute` runs them"
     command = [
         sys.executable, "-m", "pytest", "--disable-plugin-autoload", "-p", "nbval.plugin", "-p", "prove",
         "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={execute.CELL_TIMEOUT}", "-qq", "--no-header", "-rfE",
         "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=", f"--rootdir={stamps.ROOT}", str(notebook),
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, errors="replace")
     if done.returncode == 0:
         return ""
-    said = done.stdout.decode(errors="replace")
+    said = done.stdout + done.stderr
     # nbval counts the code cells from 0, this book from 1.
-    cells = [f"code cell {int(k) + 1}" for k in re.findall(r"^(?:FAILED|ERROR) .*::Cell (\d+)", said, re.MULTILINE)]
-    return f"{said}NOT PROVED {name}: {', '.join(cells) or 'cannot be read'}"
-
-
-def is_executed(notebook: Path) -> bool:
-    """Return whether every code cell of a stored notebook was executed; nbval would pass the others unchecked."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    return all(c["cell_type"] != "code" or c["execution_count"] is not None for c in cells)
+    differ = [f"code cell {int(k) + 1}" for k in re.findall(r"^(?:FAILED|ERROR) .*::Cell (\d+)", said, re.MULTILINE)]
+    return f"{said}NOT PROVED {name}: {', '.join(differ) or 'cannot be read'}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -81,14 +73,8 @@ def main(arguments: list[str] | None = None) -> int:
         if not due:
             print(f"notebooks: all {len(notebooks)} proved before, nothing has changed since")
             return 0
-        raw = [os.path.relpath(notebook, stamps.ROOT) for notebook in due if not is_executed(notebook)]
-        for name in raw:
-            print(f"{name}: holds code cells that were never executed; `make execute` runs them")
-        if raw:
-            return 1
         faults = execute.each("proved", prove, due, jobs)
-    for fault in faults:
-        print(fault)
+    print(*faults, sep="\n", end="\n" if faults else "")
     print(f"notebooks: {len(due)} of {len(notebooks)} executed in {time.monotonic() - started:.1f} s")
     if faults:
         print("The stored outputs differ from what the code computes now (the differences are shown above).\n"

@@ -35,10 +35,7 @@ IGNORED = {
 
 
 def files(paths: Iterable[Path]) -> list[Path]:
-    """Return the files at or below the paths, sorted, without caches and build outputs.
-
-    A path that does not exist counts as absent, so that its later appearance is a change.
-    """
+    """Return the files at or below the paths, sorted, without caches and build outputs; a path need not exist yet."""
     found: set[Path] = set()
     for path in paths:
         if path.is_file():

@@ -252,23 +252,17 @@ def test_environment_refuses_a_folder_that_is_something_else(tmp_path: Path) -> 
     assert (tmp_path / "precious").exists()
 
 
-def test_bench_brings_its_rows_up_to_date_and_keeps_the_others() -> None:
-    old = (
-        f"# Book\n{bench.START}\n{bench.HEAD}\n| a | 1 s | 9 % | 1 |\n| b | 1 s | 9 % | 1 |\n\nOld.\n{bench.END}\nend\n"
-    )
-    new = bench.rewrite(old, ["| b | 1 s | 5 % | 1 |"], "New.")
-    assert "| a | 1 s | 9 % | 1 |\n| b | 1 s | 5 % | 1 |\n\nNew.\n" in new
-    assert new.startswith("# Book\n")
-    assert new.endswith(f"{bench.END}\nend\n")
-    assert bench.rewrite(new, ["| b | 1 s | 5 % | 1 |"], "New.") == new
-    gone, kept = "| execute the 6 chapters of x | 1 s | 9 % | 1 |", "| execute the chapters of x | 1 s | 9 % | 1 |"
-    newer = bench.rewrite(bench.rewrite(new, [gone], "New."), [kept], "New.")
-    assert gone not in newer and kept in newer and "| a | 1 s |" in newer
-
-
-def test_bench_says_what_it_cannot_do(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="expected the markers"):
-        bench.rewrite("# No table\n", [], "")
+def test_bench_prints_rows_and_notices_what_is_over_its_budget(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "calibrate", lambda: None)
+    monkeypatch.setattr(bench, "median", lambda work, repeat: 0.5)
+    for seconds, status in ((2.0, 0), (12.0, 1)):
+        rows = [("make", 10.0, seconds)]
+        monkeypatch.setattr(bench, "benches", lambda kinds, rows=rows: iter(rows))
+        assert bench.main(["--only", "book"]) == status
+    said = capsys.readouterr().out
+    assert "| make | 10 s | 20 % | 4.0 |" in said and "| make | 10 s | 120 % | 24.0 |" in said
     with pytest.raises(SystemExit):
         bench.main(["--only", "nonsense"])
     assert "nonsense" in capsys.readouterr().err
