@@ -7,6 +7,7 @@ names the axes, by the symbols of the book; an axis of one name has one size thr
 `...` any axes in front, a batch; those of several arguments broadcast.
 `*shape` any axes, the same wherever the name recurs; `*#shape` axes that broadcast to them.
 `{n}` as many as the argument n says; `n*d` and `min(n,m)` are computed from the sizes of other axes.
+`_` any size.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from attnmath.checks import (
 )
 
 Floats = NDArray[Any]
-Sampler = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+Sampler = Callable[[np.random.Generator, tuple[int, ...]], Float[Numpy, "..."]]
 
 #: Limit of d_k times the Kolmogorov distance for Gaussian components: the first Edgeworth term is
 #: kappa_4 / 24 |x^3 - 3x| phi(x) with kappa_4 = 6 / d_k, and is largest at x^2 = 3 - sqrt(6).

@@ -7,13 +7,13 @@ row x of d_in components goes forward as x W, a gradient g of d_out components b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Integer, Real
+from jaxtyping import Float, Real
 from numpy.typing import NDArray
 
 from attnmath import estimate
@@ -78,7 +78,7 @@ def geometric_variance(d_in: int, d_out: int) -> float:
     return 1 / math.sqrt(positive_integer(d_in, "d_in") * positive_integer(d_out, "d_out"))
 
 
-def chain_gains(widths: Integer[ArrayLike, "n"], rule: Callable[[int, int], float]) -> Float[Numpy, "n"]:
+def chain_gains(widths: Sequence[int], rule: Callable[[int, int], float]) -> Float[Numpy, "{len(widths)}"]:
     """Forward gain from the first width to each one of a chain of maps: the product of the gains on the way.
 
     rule : variance of an entry from d_in and d_out.  The first entry of the result is 1.
@@ -94,7 +94,7 @@ def chain_gains(widths: Integer[ArrayLike, "n"], rule: Callable[[int, int], floa
 
 
 def measured_chain(
-    widths: Integer[ArrayLike, "n"], rule: Callable[[int, int], float], size: int, rng: np.random.Generator
+    widths: Sequence[int], rule: Callable[[int, int], float], size: int, rng: np.random.Generator
 ) -> Estimate:
     """Estimate what `chain_gains` predicts from `size` random chains, each with one random Gaussian input.
 
@@ -187,7 +187,7 @@ def scaled_scores(
     return in_range(np.concatenate(parts), "x, y")
 
 
-def _widths(widths: Any) -> list[int]:
+def _widths(widths: Sequence[int]) -> list[int]:
     try:
         found = [positive_integer(width, f"widths[{k}]") for k, width in enumerate(widths)]
     except TypeError as error:
