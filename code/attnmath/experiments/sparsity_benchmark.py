@@ -24,10 +24,12 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float, Real
+from numpy.typing import NDArray
 from scipy import integrate, special
 
 from attnmath import sparsity
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import about, floats, one_of, positive_integer, silent
 
 Floats = NDArray[Any]
@@ -38,7 +40,7 @@ RATIOS = (-40.0, -20.0, -10.0, -7.0, -6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0,
 DRAWS = 100_000
 
 
-def printed(t: ArrayLike) -> Floats:
+def printed(t: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:
     """The article's expression in double precision, at beta = t and gamma = 1; NaN or inf where it breaks.
 
     >>> float(printed(0.0).round(6))
@@ -52,7 +54,7 @@ def printed(t: ArrayLike) -> Floats:
         return np.asarray(top / (np.pi**0.25 * np.sqrt(inside)))
 
 
-def quadrature(t: ArrayLike) -> Floats:
+def quadrature(t: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:
     """The two moments by `scipy.integrate.quad` with its default tolerances; NaN where one comes out as 0.
 
     >>> float(quadrature(0.0).round(6))
@@ -72,7 +74,7 @@ def quadrature(t: ArrayLike) -> Floats:
         return np.asarray([ratio(float(x)) for x in np.ravel(t)]).reshape(np.shape(t))
 
 
-def monte_carlo(t: ArrayLike) -> Floats:
+def monte_carlo(t: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:
     """S of a row of `DRAWS` seeded random keys; NaN where none of them is above 0.
 
     >>> bool(abs(monte_carlo(0.0) - 6**-0.5) < 0.01)
@@ -86,7 +88,7 @@ def monte_carlo(t: ArrayLike) -> Floats:
     return np.asarray(found).reshape(np.shape(t))
 
 
-def this_package(t: ArrayLike) -> Floats:
+def this_package(t: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:
     """`attnmath.sparsity.relu_squared` at beta = t and gamma = 1."""
     with about("t"):
         return sparsity.relu_squared(t, 1.0)
@@ -111,7 +113,7 @@ def exact(t: float) -> mp.mpf:
         return m2 / mp.sqrt(m4)
 
 
-def relative_errors(method: str, ratios: ArrayLike = RATIOS) -> Floats:
+def relative_errors(method: str, ratios: Real[ArrayLike, "N"] = RATIOS) -> Float[Numpy, "N"]:
     """Relative error of a method at each ratio; inf where it returns no number.
 
     >>> bool(relative_errors("this package", [-40.0, 40.0]).max() < 4e-15)

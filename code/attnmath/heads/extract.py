@@ -13,10 +13,9 @@ import io
 import zipfile
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Shaped
 
 from attnmath.attention import attention_weights
 from attnmath.checks import instance
@@ -27,7 +26,7 @@ from attnmath.heads.load import SAMPLES
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-def archive(arrays: dict[str, NDArray[Any]]) -> bytes:
+def archive(arrays: dict[str, Shaped[np.ndarray, "..."]]) -> bytes:
     """Encode arrays as an .npz file whose bytes depend on the arrays alone: no dates, no compression."""
     if not isinstance(arrays, dict) or not all(isinstance(name, str) for name in arrays):
         raise TypeError(f"arrays: expected a dictionary from names to arrays, got {type(arrays).__name__}")

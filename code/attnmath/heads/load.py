@@ -12,11 +12,11 @@ import zipfile
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Float
 
+from attnmath.arrays import Numpy
 from attnmath.attention import attention_weights, scores
 from attnmath.checks import floats, one_of, path_to
 
@@ -31,11 +31,11 @@ SAMPLES = {
 class Heads:
     """Queries and keys of every head of an encoder on one text.
 
-    Q, K : float64, shape (layers, heads, n, d_k).  tokens : the n tokens.
+    Q, K : in float64.  tokens : the n tokens.
     """
 
-    Q: NDArray[Any]
-    K: NDArray[Any]
+    Q: Float[Numpy, "layers heads n d_k"]
+    K: Float[Numpy, "layers heads n d_k"]
     tokens: tuple[str, ...]
 
     @property
@@ -58,12 +58,12 @@ class Heads:
         """Width of a head."""
         return int(self.Q.shape[3])
 
-    def scores(self) -> NDArray[Any]:
-        """Scaled scores of every head, shape (layers, heads, n, n)."""
+    def scores(self) -> Float[Numpy, "layers heads n n"]:
+        """Scaled scores of every head."""
         return scores(self.Q, self.K)
 
-    def weights(self) -> NDArray[Any]:
-        """Attention weights of every head, shape (layers, heads, n, n), equation (5.5.1)."""
+    def weights(self) -> Float[Numpy, "layers heads n n"]:
+        """Attention weights of every head, equation (5.5.1)."""
         return attention_weights(self.Q, self.K)
 
 
