@@ -24,12 +24,11 @@ from jaxtyping import AbstractArray, Float, Int, TypeCheckError, jaxtyped
 from numpy.typing import NDArray
 from test_hostile_figures import DRAWING, FIGURES, MEASURING, OTHERS
 
-from attnmath import encoder
 from attnmath.arrays import Array, ArrayLike, Numpy
-from attnmath.encoder import Encoder
 from attnmath.estimate import Estimate
 from attnmath.gradients import StageGradients
-from attnmath.heads import Heads, load_heads
+from attnmath.heads import Heads, encoder, load_heads
+from attnmath.heads.encoder import Encoder
 
 checked = jaxtyped(typechecker=beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True)))
 rows = hostile.rows
@@ -104,7 +103,7 @@ SHAPELESS = {
     ("recall.sweep.grid", "fixed"): "fields of Settings",
 }  # fmt: skip
 #: Here dict[str, Any] is a row of a table, from a column's name to a number or a word.
-TABLES = ("recall.", "sparsity_benchmark.load_table")
+TABLES = ("recall.", "experiments.sparsity_benchmark.load_table")
 
 
 def members(hint: Any) -> tuple[Any, ...]:
