@@ -328,6 +328,7 @@ def shapeless(hint: Any, *, tables: bool = False) -> bool:
     """Return whether an annotation says Any, or array without its axes, by itself or within."""
     if tables and hint == dict[str, Any]:
         return False
+    hint = getattr(hint, "__value__", hint)  # ArrayLike, where numpy declares it as an alias
     origin = typing.get_origin(hint)
     if hint in (Any, Numpy, np.ndarray) or origin is np.ndarray or "_NestedSequence" in str(origin):
         return True
