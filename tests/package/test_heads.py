@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from backends import torch_or_skip
 
-from attnmath import extract
 from attnmath.attention import attention_weights
-from attnmath.encoder import load_encoder, tokenize, weights_hash
-from attnmath.heads import SAMPLES, load_heads, read_heads
+from attnmath.heads import SAMPLES, extract, load_heads, read_heads
+from attnmath.heads.encoder import load_encoder, tokenize, weights_hash
 
-DATA = Path(extract.__file__).parent / "data"
+DATA = Path(extract.__file__).parents[1] / "data"
 MODEL = os.environ.get("ATTNMATH_MODEL")
 LAYERS, HEADS, WIDTH, INNER, WORDS = 2, 3, 12, 20, ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "white", "rabbit", "##s", "ran"]
 
@@ -225,7 +224,7 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path, capsys) 
             load_encoder(directory)
     (tmp_path / "no.npz").write_bytes(b"PK not a zip file")
     for path in (tmp_path / "no.npz", tmp_path):
-        with pytest.raises(ValueError, match="path: expected a file of python -m attnmath.extract"):
+        with pytest.raises(ValueError, match="path: expected a file of python -m attnmath.heads.extract"):
             read_heads(path)
 
 
@@ -250,7 +249,7 @@ def test_extraction_without_its_extra_names_it(
     def absent(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'safetensors'", name="safetensors")
 
-    monkeypatch.setattr("attnmath.extract.weights_hash", absent)
+    monkeypatch.setattr("attnmath.heads.extract.weights_hash", absent)
     with pytest.raises(SystemExit):
         extract.main([str(tmp_path)])
     assert "safetensors is not installed: pip install attnmath[model]" in capsys.readouterr().err

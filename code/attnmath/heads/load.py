@@ -1,7 +1,7 @@
 """The attention heads that the book measures: queries and keys of a real trained encoder.
 
 `load_heads()` gives the 72 heads of all-MiniLM-L6-v2 on one passage; `data/README.md` tells
-where they come from. `read_heads` reads a file that ``python -m attnmath.extract`` has made
+where they come from. `read_heads` reads a file that ``python -m attnmath.heads.extract`` has made
 from another model.
 """
 
@@ -87,7 +87,7 @@ def load_heads(sample: str = "passage") -> Heads:
 
 
 def read_heads(path: str | Path) -> Heads:
-    """Read heads from a file of ``python -m attnmath.extract``; no pickle is loaded.
+    """Read heads from a file of ``python -m attnmath.heads.extract``; no pickle is loaded.
 
     Raises `FileNotFoundError` for a missing file and `ValueError` for one with other contents.
     """
@@ -96,7 +96,7 @@ def read_heads(path: str | Path) -> Heads:
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in ("Q", "K", "tokens") if name in arrays.files}
     except (ValueError, EOFError, IsADirectoryError, zipfile.BadZipFile) as error:
-        raise ValueError(f"path: expected a file of python -m attnmath.extract, got {path} ({error})") from None
+        raise ValueError(f"path: expected a file of python -m attnmath.heads.extract, got {path} ({error})") from None
     if missing := {"Q", "K", "tokens"} - set(found):
         raise ValueError(f"path: expected the arrays Q, K and tokens in {path}, missing {', '.join(sorted(missing))}")
     Q, K = (floats(found[name], f"path: {name}") for name in "QK")

@@ -1,6 +1,6 @@
 """Accuracy and speed of four ways to compute S for relu^2, article equation (6).
 
-``python -m attnmath.sparsity_benchmark --out DIR`` measures them and writes the table that the book
+``python -m attnmath.experiments.sparsity_benchmark --out DIR`` measures them and writes the table that the book
 shows, with the versions and the machine beside it. Accuracy is against 60 digits of mpmath.
 """
 
@@ -145,7 +145,7 @@ def load_table() -> list[dict[str, Any]]:
 
 def main() -> int:
     """Measure all methods and write the table and how it came about."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.sparsity_benchmark", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m attnmath.experiments.sparsity_benchmark", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="directory for sparsity_benchmark.csv and .json")
     folder = parser.parse_args().out
     if not folder.is_dir():
@@ -158,8 +158,9 @@ def main() -> int:
     table = "\n".join(lines) + "\n"
     (folder / "sparsity_benchmark.csv").write_bytes(table.encode())
     versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
-    record = {"command": " ".join(["python -m attnmath.sparsity_benchmark", *sys.argv[1:]]), "versions": versions,
-              "machine": platform.machine(), "cores": os.cpu_count(), "draws": DRAWS, "seed": 6,
+    command = " ".join(["python -m attnmath.experiments.sparsity_benchmark", *sys.argv[1:]])
+    record = {"command": command, "versions": versions, "machine": platform.machine(), "cores": os.cpu_count(),
+              "draws": DRAWS, "seed": 6,
               "sha256": hashlib.sha256(table.encode()).hexdigest()}  # fmt: skip
     (folder / "sparsity_benchmark.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return 0
