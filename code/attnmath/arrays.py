@@ -1,13 +1,17 @@
 """What the shapes in a signature mean: ``Real[ArrayLike, "... n d_k"]`` goes in, ``Float[Array, "... n m"]`` comes out.
 
-The words are jaxtyping's. In front stands the kind of numbers: `Real` for integers or floats, `Float`, `Integer`,
-`Complex`, `Inexact` for floats or complex numbers, `Bool`. Then what holds them, one of the three below. The string
-names the axes, by the symbols of the book; an axis of one name has one size throughout a signature.
+The words are jaxtyping's. First comes the kind of numbers: `Real` for integers or floats, `Num` for these or complex
+numbers, `Float`, `Int` or `Integer` (unsigned ones too), `Complex`, `Inexact` for floats or complex numbers, `Bool`,
+`Shaped` for anything. Then comes what holds them: `ArrayLike`, `Array` or `Numpy`. The string names the axes, by the
+symbols of the book; an axis of one name has one size throughout a signature.
 
 `...` any axes in front, a batch; those of several arguments broadcast.
 `*shape` any axes, the same wherever the name recurs; `*#shape` axes that broadcast to them.
 `{n}` as many as the argument n says; `n*d` and `min(n,m)` are computed from the sizes of other axes.
 `_` any size.
+
+An `ArrayLike` may be nested lists, which become numpy arrays. Nothing reads the annotations while the package runs;
+jaxtyping's own check, where a program switches it on, knows the shapes of arrays alone, and takes no lists.
 """
 
 from __future__ import annotations
