@@ -11,9 +11,10 @@ import math
 
 import numpy as np
 from array_api_compat import array_namespace, device
+from jaxtyping import Bool, Float, Integer, Real, Shaped
 
+from attnmath.arrays import Array, ArrayLike
 from attnmath.checks import (
-    Array,
     about,
     axis_of,
     booleans,
@@ -32,10 +33,10 @@ from attnmath.checks import (
 )
 
 
-def softmax(x: Array, *, axis: int = -1, temperature: float = 1.0) -> Array:
+def softmax(x: Real[ArrayLike, "*shape"], *, axis: int = -1, temperature: float = 1.0) -> Float[Array, "*shape"]:
     """Softmax along an axis, equation (5.1.6): exp(x_i / T) / sum_j exp(x_j / T).
 
-    x : logits, any shape; -inf marks a position that gets weight 0.
+    x : logits; -inf marks a position that gets weight 0.
     temperature : T > 0, in the units of x.
 
     Shifting by the maximum leaves the value as it is and keeps every exponential in [0, 1],
@@ -59,10 +60,10 @@ def softmax(x: Array, *, axis: int = -1, temperature: float = 1.0) -> Array:
         return weights / xp.sum(weights, axis=axis, keepdims=True)
 
 
-def softmax_jacobian(y: Array) -> Array:
+def softmax_jacobian(y: Real[ArrayLike, "... n"]) -> Float[Array, "... n n"]:
     """Jacobian of softmax at its output y, equation (5.1.8): diag(y) - y y^T.
 
-    y : probabilities, shape (..., n). Returns shape (..., n, n).
+    y : probabilities along the last axis.
 
     >>> softmax_jacobian(np.asarray([0.25, 0.75]))
     array([[ 0.1875, -0.1875],
@@ -74,10 +75,10 @@ def softmax_jacobian(y: Array) -> Array:
     return diagonal - y[..., :, None] * y[..., None, :]
 
 
-def jacobian_norm(y: Array) -> Array:
+def jacobian_norm(y: Real[ArrayLike, "... n"]) -> Float[Array, "..."]:
     """Frobenius norm of the softmax Jacobian at output y, accurate where it nearly vanishes.
 
-    y : probabilities, shape (..., n). Returns shape (...). The square is
+    y : probabilities along the last axis. The square is
     sum_i y_i^2 ((1 - y_i)^2 + sum_{j != i} y_j^2), a sum of non-negative terms, and
     1 - y_i is itself summed from the others, so nothing cancels near saturation (the
     printed diagonal y_i (1 - y_i) rounds to 0 there).
@@ -93,10 +94,10 @@ def jacobian_norm(y: Array) -> Array:
     return xp.sqrt(xp.sum(y**2 * (rest**2 + rest_squared), axis=-1))
 
 
-def entropy(p: Array) -> Array:
+def entropy(p: Real[ArrayLike, "... n"]) -> Float[Array, "..."]:
     """Shannon entropy -sum_i p_i log p_i of distributions, in nats; 0 log 0 is 0.
 
-    p : probabilities, shape (..., n). Returns shape (...), between 0 and log n.
+    p : probabilities along the last axis. The result is between 0 and log n.
 
     >>> round(float(entropy(np.asarray([0.5, 0.5, 0.0]))), 6)
     0.693147
@@ -106,10 +107,12 @@ def entropy(p: Array) -> Array:
     return -xp.sum(p * xp.log(xp.where(p > 0, p, xp.ones_like(p))), axis=-1)
 
 
-def scores(Q: Array, K: Array, *, scale: float | None = None) -> Array:
+def scores(
+    Q: Real[ArrayLike, "... n d_k"], K: Real[ArrayLike, "... m d_k"], *, scale: float | None = None
+) -> Float[Array, "... n m"]:
     """Scaled scores S = scale * Q K^T, equation (5.1.3); the scale is 1/sqrt(d_k) unless given.
 
-    Q : queries, shape (..., n, d_k).  K : keys, shape (..., m, d_k).  Returns (..., n, m).
+    Q : queries.  K : keys.
 
     >>> scores(np.asarray([[1.0, 2.0, 2.0, 0.0]]), np.asarray([[2.0, 1.0, 0.0, 5.0]]))
     array([[2.]])
@@ -126,11 +129,17 @@ def scores(Q: Array, K: Array, *, scale: float | None = None) -> Array:
         return in_range(xp.matmul(Q * scale, xp.matrix_transpose(K)), names)
 
 
-def attention_weights(Q: Array, K: Array, *, mask: Array | None = None, scale: float | None = None) -> Array:
+def attention_weights(
+    Q: Real[ArrayLike, "... n d_k"],
+    K: Real[ArrayLike, "... m d_k"],
+    *,
+    mask: Bool[ArrayLike, "..."] | None = None,
+    scale: float | None = None,
+) -> Float[Array, "... n m"]:
     """Attention weights P = softmax(scale * Q K^T), the row-stochastic matrix of (5.1.1).
 
     mask : boolean, broadcast to (..., n, m); True where a query may see a key.
-    Returns shape (..., n, m). A query that may see no key has no weights: `ValueError`.
+    A query that may see no key has no weights: `ValueError`.
 
     >>> Q = K = np.asarray([[2.0], [0.0]])
     >>> attention_weights(Q, K, mask=causal_mask(2))
@@ -145,11 +154,17 @@ def attention_weights(Q: Array, K: Array, *, mask: Array | None = None, scale: f
         return softmax(S)
 
 
-def attention(Q: Array, K: Array, V: Array, *, mask: Array | None = None, scale: float | None = None) -> Array:
+def attention(
+    Q: Real[ArrayLike, "... n d_k"],
+    K: Real[ArrayLike, "... m d_k"],
+    V: Real[ArrayLike, "... m d_v"],
+    *,
+    mask: Bool[ArrayLike, "..."] | None = None,
+    scale: float | None = None,
+) -> Float[Array, "... n d_v"]:
     """Scaled dot-product attention O = softmax(Q K^T / sqrt(d_k)) V, equation (5.1.1).
 
-    Q : (..., n, d_k).  K : (..., m, d_k).  V : (..., m, d_v).  Returns (..., n, d_v).
-    mask, scale : as in `attention_weights`.
+    Q : queries.  K : keys.  V : values.  mask, scale : as in `attention_weights`.
 
     >>> attention(np.zeros((1, 3)), np.zeros((2, 3)), np.asarray([[1.0], [5.0]]))
     array([[3.]])
@@ -164,10 +179,10 @@ def attention(Q: Array, K: Array, V: Array, *, mask: Array | None = None, scale:
         return in_range(array_namespace(P, V).matmul(P, V), "V")
 
 
-def masked(S: Array, mask: Array) -> Array:
+def masked(S: Real[ArrayLike, "*shape"], mask: Bool[ArrayLike, "*#shape"]) -> Float[Array, "*shape"]:
     """Put -inf where the mask is False, equation (5.1.9) with the mask of (5.1.10) or (5.1.11).
 
-    S : scores, shape (..., n, m).  mask : boolean, broadcast to it.
+    S : scores, one row for each query.  mask : broadcast to their shape.
 
     >>> masked(np.asarray([[1.0, 2.0]]), np.asarray([[True, False]]))
     array([[  1., -inf]])
@@ -184,8 +199,8 @@ def masked(S: Array, mask: Array) -> Array:
     return xp.where(mask, S, xp.full_like(S, -math.inf))
 
 
-def causal_mask(n: int, *, like: Array | None = None) -> Array:
-    """Causal mask of (5.1.10): query i may see the keys j <= i.  Boolean, shape (n, n).
+def causal_mask(n: int, *, like: Shaped[Array, "..."] | None = None) -> Bool[Array, "{n} {n}"]:
+    """Causal mask of (5.1.10): query i may see the keys j <= i.
 
     like : an array whose library and device the mask shares (numpy unless given).
 
@@ -204,10 +219,10 @@ def causal_mask(n: int, *, like: Array | None = None) -> Array:
     return xp.tril(xp.ones((n, n), dtype=xp.bool, device=device(like)))
 
 
-def padding_mask(lengths: Array, n: int) -> Array:
+def padding_mask(lengths: Integer[ArrayLike, "batch"], n: int) -> Bool[Array, "batch 1 {n}"]:
     """Padding mask of (5.1.11): in a batch, no query may see a key past its sequence's length.
 
-    lengths : integers from 1 to n, shape (batch,).  Returns booleans, shape (batch, 1, n).
+    lengths : from 1 to n.
 
     >>> padding_mask(np.asarray([1, 3]), 3)[:, 0]
     array([[ True, False, False],

@@ -17,8 +17,8 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_torch_array
 from numpy.typing import NDArray
 
-#: An array of any library that follows the array API: numpy, torch, ...
-Array: TypeAlias = Any
+from attnmath.arrays import Array
+
 Floats: TypeAlias = NDArray[Any]
 Named = TypeVar("Named")
 

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Real
 
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import fits_memory, floats, generator, in_range, positive_integer
 from attnmath.checks import function as checked_function
 
@@ -80,10 +82,12 @@ class Tally:
         return operation(*operands)
 
 
-def counted_attention(Q: Any, K: Any, V: Any) -> tuple[list[list[float]], dict[str, int]]:
+def counted_attention(
+    Q: Real[ArrayLike, "n d_k"], K: Real[ArrayLike, "n d_k"], V: Real[ArrayLike, "n d_v"]
+) -> tuple[list[list[float]], dict[str, int]]:
     """Attention (5.1.1) by the definition, one scalar operation at a time.
 
-    Q : (n, d_k).  K : (n, d_k).  V : (n, d_v).  Returns the output and the number of
+    Returns the output, in rows, and the number of
     additions, multiplications, divisions, exponentials and comparisons of each stage.
 
     >>> counted_attention([[1.0]], [[1.0]], [[2.0]])
@@ -122,8 +126,10 @@ def peak_memory(function: Callable[..., Any], *arguments: Any) -> int:
     return peak - before
 
 
-def random_inputs(n: int, d: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
-    """Standard normal Q, K and V of shape (n, d)."""
+def random_inputs(
+    n: int, d: int, rng: np.random.Generator
+) -> tuple[Float[Numpy, "{n} {d}"], Float[Numpy, "{n} {d}"], Float[Numpy, "{n} {d}"]]:
+    """Standard normal Q, K and V."""
     shape = (positive_integer(n, "n"), positive_integer(d, "d"))
     fits_memory("n, d", 3, *shape)
     generator(rng)

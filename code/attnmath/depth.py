@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float, Real
 
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.attention import attention
 from attnmath.checks import about, fits_memory, flag, floats, generator, positive_integer, silent, unit_scaled
 
-Floats = NDArray[Any]
 
-
-def relative_residual(X: ArrayLike) -> Floats:
+def relative_residual(X: Real[ArrayLike, "... n d"]) -> Float[Numpy, "..."]:
     """How far the rows of X are from being alike: |X - 1 m^T| / |X| with the mean row m, between 0 and 1.
 
-    X : shape (..., n, d).  Returns shape (...). Norms are Frobenius norms; 0 means rank one with equal rows.
+    Norms are Frobenius norms; 0 means rank one with equal rows.
 
     >>> relative_residual([[1.0, 0.0], [1.0, 0.0]]), relative_residual([[1.0], [-1.0]])
     (np.float64(0.0), np.float64(1.0))
@@ -31,16 +29,16 @@ def relative_residual(X: ArrayLike) -> Floats:
 
 
 def attention_stack(
-    X: ArrayLike, *, d_k: int, depth: int, rng: np.random.Generator, skip: bool = False
-) -> Iterator[Floats]:
-    """Yield X and then what each of `depth` random attention layers makes of it, each of shape (n, d).
+    X: Real[ArrayLike, "n d"], *, d_k: int, depth: int, rng: np.random.Generator, skip: bool = False
+) -> Iterator[Float[Numpy, "n d"]]:
+    """Yield X and then what each of `depth` random attention layers makes of it.
 
     A layer is X <- attention(X W_Q, X W_K, X W_V), with fresh Gaussian weights of variance 1/d in every layer.
     skip : add the layer's input to its output.
     Rows are scaled back to norm sqrt(d) on average after each layer, which changes no `relative_residual`
     and keeps scores of one order of size at any depth.
     """
-    x: Floats = floats(X, "X", ndim=2)
+    x = floats(X, "X", ndim=2)
     d_k, depth = positive_integer(d_k, "d_k"), positive_integer(depth, "depth")
     skip = flag(skip, "skip")
     fits_memory("X, d_k", sum(x.shape), max(d_k, *x.shape))

@@ -12,9 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Real
 from numpy.typing import NDArray
 from scipy import integrate, special, stats
 
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import (
     fits_memory,
     floats,
@@ -28,7 +30,7 @@ from attnmath.checks import (
 )
 
 Floats = NDArray[Any]
-Sampler = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+Sampler = Callable[[np.random.Generator, tuple[int, ...]], Float[Numpy, "..."]]
 
 #: Limit of d_k times the Kolmogorov distance for Gaussian components: the first Edgeworth term is
 #: kappa_4 / 24 |x^3 - 3x| phi(x) with kappa_4 = 6 / d_k, and is largest at x^2 = 3 - sqrt(6).
@@ -85,10 +87,12 @@ COMPONENT_LAWS = MappingProxyType({
 })  # fmt: skip
 
 
-def draws(law: ComponentLaw, d_k: int, size: int, rng: np.random.Generator, *, sigma: float = 1.0) -> Floats:
+def draws(
+    law: ComponentLaw, d_k: int, size: int, rng: np.random.Generator, *, sigma: float = 1.0
+) -> Float[Numpy, "{size}"]:
     """Draw `size` independent values of q.k, where q and k have d_k independent components.
 
-    sigma : the standard deviation of every component.  Returns shape (size,).
+    sigma : the standard deviation of every component.
 
     >>> draws(COMPONENT_LAWS["rademacher"], 1, 3, np.random.default_rng(0)) ** 2
     array([1., 1., 1.])
@@ -118,7 +122,7 @@ def predicted_excess_kurtosis(law: ComponentLaw, d_k: int) -> float:
     return (instance(law, ComponentLaw, "law").fourth_moment ** 2 - 3) / positive_integer(d_k, "d_k")
 
 
-def gaussian_cdf(x: Any, d_k: int) -> Floats:
+def gaussian_cdf(x: Real[ArrayLike, "*points"], d_k: int) -> Float[Numpy, "*points"]:
     """P(q.k / sqrt(d_k) <= x) for standard Gaussian components, to about 1e-9.
 
     >>> gaussian_cdf([0.0], 3).round(9)
@@ -131,7 +135,7 @@ def gaussian_cdf(x: Any, d_k: int) -> Floats:
     return _over_norm(lambda r: special.ndtr(s / r), d_k)
 
 
-def gaussian_density(x: Any, d_k: int) -> Floats:
+def gaussian_density(x: Real[ArrayLike, "*points"], d_k: int) -> Float[Numpy, "*points"]:
     """Density of q.k / sqrt(d_k) for standard Gaussian components, to about 1e-9.
 
     At d_k = 2 it is Laplace's density; at d_k = 1 it has a pole at 0, which is refused.
@@ -148,7 +152,7 @@ def gaussian_density(x: Any, d_k: int) -> Floats:
     return _over_norm(lambda r: stats.norm.pdf(s, scale=r) * np.sqrt(d_k), d_k)
 
 
-def _scaled_points(x: Any, d_k: int) -> tuple[Floats, int]:
+def _scaled_points(x: ArrayLike, d_k: int) -> tuple[Floats, int]:
     """x sqrt(d_k), and d_k. Beyond 1e100 both tails are 0 in floating point, and squares still far from overflow."""
     d_k = positive_integer(d_k, "d_k")
     return np.clip(floats(x, "x", at_least=1), -1e100, 1e100) * np.sqrt(d_k), d_k
@@ -196,10 +200,12 @@ def kolmogorov_distance(law_name: str, d_k: int) -> float:
     return float(max(np.max(np.abs(normal - below)), np.max(np.abs(normal - upto))))
 
 
-def score_rows(d_k: int, n: int, rows: int, rng: np.random.Generator, *, sigma: float = 1.0) -> Floats:
+def score_rows(
+    d_k: int, n: int, rows: int, rng: np.random.Generator, *, sigma: float = 1.0
+) -> Float[Numpy, "{rows} {n}"]:
     """Draw rows of unscaled scores: n Gaussian keys for each of `rows` independent queries and key sets.
 
-    sigma : standard deviation of every component.  Returns shape (rows, n).
+    sigma : standard deviation of every component.
     """
     d_k, n, rows = positive_integer(d_k, "d_k"), positive_integer(n, "n"), positive_integer(rows, "rows")
     generator(rng)
@@ -209,7 +215,7 @@ def score_rows(d_k: int, n: int, rows: int, rng: np.random.Generator, *, sigma: 
     return np.stack([rng.standard_normal((n, d_k)) @ query for query in queries])
 
 
-def cosine_density(t: Any, d: int) -> Floats:
+def cosine_density(t: Real[ArrayLike, "*points"], d: int) -> Float[Numpy, "*points"]:
     """Density of the cosine between two independent isotropic directions in R^d, d >= 2.
 
     The density is (1 - t^2)^((d-3)/2) / B(1/2, (d-1)/2) on (-1, 1).

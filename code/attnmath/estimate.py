@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float, Real, Shaped
+from numpy.typing import NDArray
 
+from attnmath.arrays import Array, ArrayLike
 from attnmath.checks import exponent, floats, in_range, silent, unit_scaled
 
 
@@ -20,8 +22,8 @@ class Estimate:
     (1.5, 2.5)
     """
 
-    value: Any
-    standard_error: Any
+    value: Real[Array, "*shape"] | float
+    standard_error: Real[Array, "*#shape"] | float
 
     def __post_init__(self) -> None:
         try:
@@ -31,7 +33,7 @@ class Estimate:
         if np.any(error < 0):
             raise ValueError(f"standard_error: expected finite and non-negative, got {value} and {error}")
 
-    def interval(self, z: float = 1.96) -> tuple[Any, Any]:
+    def interval(self, z: float = 1.96) -> tuple[Float[Array, "*shape"] | float, Float[Array, "*shape"] | float]:
         """Return value - z * error and value + z * error; z = 1.96 covers 95 % of a normal law."""
         return self.value - z * self.standard_error, self.value + z * self.standard_error
 
@@ -41,10 +43,10 @@ class Estimate:
         return f"{float(self.value):.4g} ± {float(self.standard_error):.2g}"
 
 
-def mean(samples: ArrayLike) -> Estimate:
+def mean(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     """Sample mean along the first axis, with standard error s / sqrt(N).
 
-    samples : shape (N, ...), N >= 2 independent draws.
+    samples : N >= 2 independent draws.
 
     >>> print(mean([1.0, 2.0, 3.0, 4.0]))
     2.5 ± 0.65
@@ -56,7 +58,7 @@ def mean(samples: ArrayLike) -> Estimate:
     return _estimate(y.mean(axis=0), y.std(axis=0, ddof=1) / np.sqrt(len(x)), power)
 
 
-def variance(samples: ArrayLike) -> Estimate:
+def variance(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     """Unbiased sample variance along the first axis, with its standard error.
 
     The error is sqrt((m4 - m2^2 (N-3)/(N-1)) / N) from the sample's own central moments; it
@@ -89,10 +91,10 @@ def stack(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(np.stack([e.value for e in estimates]), np.stack([e.standard_error for e in estimates]))
 
 
-def mean_of_groups(samples: ArrayLike, groups: ArrayLike) -> Estimate:
+def mean_of_groups(samples: Real[ArrayLike, "N"], groups: Shaped[ArrayLike, "N"]) -> Estimate:
     """Mean over samples that are independent between groups only: the mean of the groups' means, and its error.
 
-    samples, groups : shape (N,); samples with one label form a group, at least 2 groups. The standard error is
+    groups : a label for each sample, number or word; at least 2 groups. The standard error is
     that of the groups' means, so samples within a group may depend on one another in any way.
 
     >>> print(mean_of_groups([1.0, 1.0, 3.0, 3.0], ["a", "a", "b", "b"]))
@@ -108,10 +110,10 @@ def mean_of_groups(samples: ArrayLike, groups: ArrayLike) -> Estimate:
     return mean([x[labels == name].mean() for name in names])
 
 
-def slope(x: ArrayLike, y: ArrayLike) -> Estimate:
+def slope(x: Real[ArrayLike, "N"], y: Real[ArrayLike, "N"]) -> Estimate:
     """Least-squares slope of y against x, with the standard error of ordinary regression.
 
-    x, y : shape (N,), N >= 3, x not constant.
+    N >= 3, and x is not constant.
 
     >>> slope([0.0, 1.0, 2.0], [1.0, 3.0, 5.0]).value
     2.0

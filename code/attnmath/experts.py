@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from array_api_compat import array_namespace, device
+from jaxtyping import Float, Integer, Real
 
+from attnmath.arrays import Array, ArrayLike
 from attnmath.attention import masked, softmax
 from attnmath.checks import (
-    Array,
     finite,
     fits_memory,
     in_range,
@@ -19,8 +20,8 @@ from attnmath.checks import (
 )
 
 
-def top_k_gate(logits: Array, k: int) -> Array:
-    """Sparse gate: the softmax over the k largest logits, and 0 for all others, shape (..., E).
+def top_k_gate(logits: Real[ArrayLike, "... E"], k: int) -> Float[Array, "... E"]:
+    """Sparse gate: the softmax over the k largest logits, and 0 for all others.
 
     Among equal logits the first ones are taken.
 
@@ -38,10 +39,12 @@ def top_k_gate(logits: Array, k: int) -> Array:
     return softmax(masked(logits, place < k))
 
 
-def mixture(x: Array, gates: Array, experts: Array) -> Array:
-    """Gated sum of linear experts, O = sum_e G_e x W_e, shape (n, d_out).
+def mixture(
+    x: Real[ArrayLike, "n d"], gates: Real[ArrayLike, "n E"], experts: Real[ArrayLike, "E d d_out"]
+) -> Float[Array, "n d_out"]:
+    """Gated sum of linear experts, O = sum_e G_e x W_e.
 
-    x : (n, d).  gates : (n, E), one distribution for each row of x.  experts : W, shape (E, d, d_out).
+    gates : one distribution for each row of x.  experts : W.
 
     >>> import numpy as np
     >>> mixture(np.ones((1, 1)), np.asarray([[0.25, 0.75]]), np.asarray([[[4.0]], [[8.0]]]))
@@ -62,10 +65,10 @@ def mixture(x: Array, gates: Array, experts: Array) -> Array:
         return in_range(xp.sum(xp.matrix_transpose(gates)[:, :, None] * outputs, axis=0), "x, experts")
 
 
-def block_matrix(choice: Array, experts: Array) -> Array:
-    """The matrix of a mixture with one expert for each token: a block for each, shape (n d, n d_out).
+def block_matrix(choice: Integer[ArrayLike, "n"], experts: Real[ArrayLike, "E d d_out"]) -> Float[Array, "n*d n*d_out"]:
+    """The matrix of a mixture with one expert for each token: a block for each.
 
-    choice : the expert of each token, integers, shape (n,).  experts : (E, d, d_out).
+    choice : the expert of each token.
     It maps the rows of x, written one after the other, to the rows of the output.
 
     >>> import numpy as np

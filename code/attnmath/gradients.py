@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from array_api_compat import array_namespace
+from jaxtyping import Bool, Float, Real
 
+from attnmath.arrays import Array, ArrayLike
 from attnmath.attention import attention, attention_weights, scores
 from attnmath.checks import (
-    Array,
     about,
     describe,
     finite,
@@ -41,28 +42,28 @@ class StageGradients:
     S are the scaled scores, and P their softmax.
     """
 
-    Q: Array
-    K: Array
-    V: Array
-    S: Array
-    P: Array
+    Q: Float[Array, "... n d_k"]
+    K: Float[Array, "... m d_k"]
+    V: Float[Array, "... m d_v"]
+    S: Float[Array, "... n m"]
+    P: Float[Array, "... n m"]
 
 
 @dataclass(frozen=True)
 class Gradients(StageGradients):
     """The gradients of every stage, and dL/dX, dL/dW_Q, dL/dW_K, dL/dW_V."""
 
-    X: Array
-    W_Q: Array
-    W_K: Array
-    W_V: Array
+    X: Float[Array, "... n d_model"]
+    W_Q: Float[Array, "... d_model d_k"]
+    W_K: Float[Array, "... d_model d_k"]
+    W_V: Float[Array, "... d_model d_v"]
 
 
-def softmax_pullback(P: Array, dP: Array) -> Array:
+def softmax_pullback(P: Real[ArrayLike, "*shape"], dP: Real[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
     """Carry a gradient back through a row-wise softmax: P * (dP - rowsum(P * dP)).
 
-    P : the softmax's output, probabilities along the last axis, shape (..., m).
-    dP : dL/dP, the same shape.  Returns dL/dS, the Jacobian (5.1.8) of each row times its dP.
+    P : the softmax's output, probabilities along the last axis.  dP : dL/dP.
+    Returns dL/dS, the Jacobian (5.1.8) of each row times its dP.
 
     The rows of the result sum to 0, and a dP that is constant along a row gives 0.
 
@@ -80,11 +81,16 @@ def softmax_pullback(P: Array, dP: Array) -> Array:
 
 
 def stage_gradients(
-    Q: Array, K: Array, V: Array, G: Array, *, mask: Array | None = None, scale: float | None = None
+    Q: Real[ArrayLike, "... n d_k"],
+    K: Real[ArrayLike, "... m d_k"],
+    V: Real[ArrayLike, "... m d_v"],
+    G: Real[ArrayLike, "... n d_v"],
+    *,
+    mask: Bool[ArrayLike, "..."] | None = None,
+    scale: float | None = None,
 ) -> StageGradients:
     """Gradients of L with respect to the stages of attention, given G = dL/dO.
 
-    Q : (..., n, d_k).  K : (..., m, d_k).  V : (..., m, d_v).  G : the shape of the output.
     mask, scale : as in `attnmath.attention.attention`; masked scores get gradient 0.
 
     >>> import numpy as np
@@ -116,12 +122,18 @@ def stage_gradients(
 
 
 def attention_gradients(
-    X: Array, W_Q: Array, W_K: Array, W_V: Array, G: Array, *, mask: Array | None = None, scale: float | None = None
+    X: Real[ArrayLike, "... n d_model"],
+    W_Q: Real[ArrayLike, "... d_model d_k"],
+    W_K: Real[ArrayLike, "... d_model d_k"],
+    W_V: Real[ArrayLike, "... d_model d_v"],
+    G: Real[ArrayLike, "... n d_v"],
+    *,
+    mask: Bool[ArrayLike, "..."] | None = None,
+    scale: float | None = None,
 ) -> Gradients:
     """Gradients of L at O = attention(X W_Q, X W_K, X W_V), equation (5.1.2), given G = dL/dO.
 
-    X : (..., n, d_model).  W_Q, W_K : (..., d_model, d_k).  W_V : (..., d_model, d_v).
-    G : (..., n, d_v), the shape of the output.  mask, scale : as in `attention`.
+    mask, scale : as in `attention`.
 
     Batch axes broadcast (heads, say: X of shape (b, 1, n, d_model) and weights of shape
     (h, d_model, d_k)), and each gradient is summed back to the shape of its variable.
@@ -157,12 +169,16 @@ def attention_gradients(
 
 
 def stack_gradients(
-    X: Array, layers: Sequence[tuple[Array, Array, Array]], G: Array, *,
-    residual: bool = False, scale: float | None = None,
-) -> list[Gradients]:  # fmt: skip
+    X: Real[ArrayLike, "n d"],
+    layers: Sequence[tuple[Real[ArrayLike, "d _"], Real[ArrayLike, "d _"], Real[ArrayLike, "d d"]]],
+    G: Real[ArrayLike, "n d"],
+    *,
+    residual: bool = False,
+    scale: float | None = None,
+) -> list[Gradients]:
     """Gradients in a stack of attention layers, from the first layer to the last.
 
-    X : input of the first layer, shape (n, d).  layers : (W_Q, W_K, W_V) of each layer, with
+    X : input of the first layer.  layers : (W_Q, W_K, W_V) of each layer, d_k its own and
     d_v = d.  G : dL/dY at the output Y of the last layer.
     residual : each layer adds its input to its output.
 
@@ -190,7 +206,7 @@ def stack_gradients(
     return found[::-1]
 
 
-def _layers(layers: Sequence[tuple[Array, Array, Array]], X: Array) -> list[list[Array]]:
+def _layers(layers: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]], X: Array) -> list[list[Array]]:
     """Return the three arrays of each layer, once they are known to fit X and to keep its shape."""
     if not isinstance(layers, Sequence) or not layers:
         raise ValueError(f"layers: expected at least one layer, got {type(layers).__name__} without any")

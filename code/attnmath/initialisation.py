@@ -13,9 +13,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float, Real
+from numpy.typing import NDArray
 
 from attnmath import estimate
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import (
     about,
     fits_memory,
@@ -76,10 +78,10 @@ def geometric_variance(d_in: int, d_out: int) -> float:
     return 1 / math.sqrt(positive_integer(d_in, "d_in") * positive_integer(d_out, "d_out"))
 
 
-def chain_gains(widths: Sequence[int], rule: Callable[[int, int], float]) -> Floats:
+def chain_gains(widths: Sequence[int], rule: Callable[[int, int], float]) -> Float[Numpy, "{len(widths)}"]:
     """Forward gain from the first width to each one of a chain of maps: the product of the gains on the way.
 
-    rule : variance of an entry from d_in and d_out.  Returns shape (len(widths),), first entry 1.
+    rule : variance of an entry from d_in and d_out.  The first entry of the result is 1.
 
     >>> chain_gains([3, 1, 3], xavier_variance)
     array([1.  , 1.5 , 0.75])
@@ -116,8 +118,8 @@ def measured_chain(
 
 def draw_weights(
     d_in: int, d_out: int, size: int, rng: np.random.Generator, *, law: str = "normal", variance: float | None = None
-) -> Floats:
-    """Draw `size` matrices with independent centred entries, shape (size, d_in, d_out).
+) -> Float[Numpy, "{size} {d_in} {d_out}"]:
+    """Draw `size` matrices with independent centred entries.
 
     law : "normal" or "uniform".  variance : of an entry, Xavier's unless given.
 
@@ -134,11 +136,11 @@ def draw_weights(
 
 
 def measured_gains(
-    x: ArrayLike, g: ArrayLike, size: int, rng: np.random.Generator, *, law: str = "normal"
+    x: Real[ArrayLike, "d_in"], g: Real[ArrayLike, "d_out"], size: int, rng: np.random.Generator, *, law: str = "normal"
 ) -> tuple[Estimate, Estimate]:
     """Estimate the forward and the backward gain of Xavier's weights from random matrices.
 
-    x, g : one fixed input of d_in components and one fixed output gradient of d_out, neither 0.
+    x, g : one fixed input and one fixed output gradient, neither 0.
     size : how many matrices are drawn.  Given x, the components of x W are independent, so each
     of them is a draw; likewise those of g W^T.
 
@@ -162,11 +164,12 @@ def measured_gains(
 
 
 def scaled_scores(
-    x: ArrayLike, y: ArrayLike, d_k: int, size: int, rng: np.random.Generator, *, law: str = "normal"
-) -> Floats:
+    x: Real[ArrayLike, "d_model"], y: Real[ArrayLike, "d_model"], d_k: int, size: int, rng: np.random.Generator, *,
+    law: str = "normal",
+) -> Float[Numpy, "{size}"]:  # fmt: skip
     """Draw the scaled score (x W_Q) . (y W_K) / sqrt(d_k) of two fixed rows over Xavier's weights.
 
-    x, y : rows of d_model components (they may be the same).  Returns shape (size,).
+    x, y : the rows (they may be the same).
 
     >>> scaled_scores([1.0, 2.0], [3.0, 1.0], 4, 3, np.random.default_rng(0)).shape
     (3,)

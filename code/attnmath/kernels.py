@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from array_api_compat import array_namespace
+from jaxtyping import Float, Real
 
+from attnmath.arrays import Array, ArrayLike
 from attnmath.checks import (
-    Array,
     about,
     describe,
     finite,
@@ -24,10 +25,10 @@ from attnmath.checks import (
     silent,
 )
 
-FeatureMap = Callable[[Array], Array]
+FeatureMap = Callable[[Float[Array, "... d_k"]], Float[Array, "... r"]]
 
 
-def elu_plus_one(x: Array) -> Array:
+def elu_plus_one(x: Real[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
     """Feature map of Katharopoulos et al. (2020): elu(x) + 1, that is x + 1 above 0 and exp(x) below; positive.
 
     >>> import numpy as np
@@ -39,8 +40,10 @@ def elu_plus_one(x: Array) -> Array:
     return xp.where(x > 0, x + 1, xp.exp(xp.minimum(x, xp.zeros_like(x))))
 
 
-def kernel_weights(Q: Array, K: Array, feature: FeatureMap = elu_plus_one) -> Array:
-    """The matrix of phi(q_i) . phi(k_j), not normalised, shape (..., n, m).
+def kernel_weights(
+    Q: Real[ArrayLike, "... n d_k"], K: Real[ArrayLike, "... m d_k"], feature: FeatureMap = elu_plus_one
+) -> Float[Array, "... n m"]:
+    """The matrix of phi(q_i) . phi(k_j), not normalised.
 
     >>> import numpy as np
     >>> kernel_weights(np.zeros((1, 2)), np.asarray([[0.0, 1.0]]))
@@ -53,12 +56,17 @@ def kernel_weights(Q: Array, K: Array, feature: FeatureMap = elu_plus_one) -> Ar
 
 
 def linear_attention(
-    Q: Array, K: Array, V: Array, feature: FeatureMap = elu_plus_one, *, causal: bool = False, normalise: bool = True
-) -> Array:
+    Q: Real[ArrayLike, "... n d_k"],
+    K: Real[ArrayLike, "... m d_k"],
+    V: Real[ArrayLike, "... m d_v"],
+    feature: FeatureMap = elu_plus_one,
+    *,
+    causal: bool = False,
+    normalise: bool = True,
+) -> Float[Array, "... n d_v"]:
     """Linear attention in time O(n): rows phi(q_i)^T sum_j phi(k_j) v_j^T over phi(q_i)^T sum_j phi(k_j).
 
-    Q : (..., n, d_k).  K : (..., m, d_k).  V : (..., m, d_v).  Returns (..., n, d_v).
-    feature : from (..., d_k) to (..., r).  causal : sums run over the keys j <= i only (n = m).
+    causal : sums run over the keys j <= i only (n = m).
     normalise : False leaves the denominator out, as the textbook prints it.
     A query whose weights sum to 0 has no mean: `ValueError`.
 

@@ -7,17 +7,18 @@ take numpy arrays and torch tensors alike and answer in kind.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from array_api_compat import array_namespace, device
+from jaxtyping import Float, Integer, Real
 
-from attnmath.checks import Array, describe, fits_memory, integers, positive_integer
+from attnmath.arrays import Array, ArrayLike
+from attnmath.checks import describe, fits_memory, integers, positive_integer
 from attnmath.spectrum import row_stochastic
 
 
-def stationary_distribution(A: Array) -> Array:
-    """The distribution pi with pi^T A = pi^T, for one row-stochastic matrix, shape (n,).
+def stationary_distribution(A: Real[ArrayLike, "n n"]) -> Float[Array, "n"]:
+    """The distribution pi with pi^T A = pi^T, for one row-stochastic matrix.
 
     It is unique when the positions have a single closed class, always so for a positive matrix;
     positions outside of that class get 0. Two closed classes: `ValueError`.
@@ -40,8 +41,8 @@ def stationary_distribution(A: Array) -> Array:
     return pi
 
 
-def dobrushin(A: Array) -> Array:
-    """Dobrushin's coefficient tau(A): half the largest l1 distance of two rows, shape (...), in [0, 1].
+def dobrushin(A: Real[ArrayLike, "... n n"]) -> Float[Array, "..."]:
+    """Dobrushin's coefficient tau(A): half the largest l1 distance of two rows, in [0, 1].
 
     It is the smallest tau with max(A x) - min(A x) <= tau (max x - min x) for every x. Hence
     tau(A B) <= tau(A) tau(B), and every eigenvalue but one simple 1 has modulus at most tau.
@@ -57,8 +58,8 @@ def dobrushin(A: Array) -> Array:
     return xp.max(xp.stack(rows)) / 2
 
 
-def doeblin(A: Array) -> Array:
-    """Doeblin's bound 1 - sum_j min_i A_ij on Dobrushin's coefficient, shape (...).
+def doeblin(A: Real[ArrayLike, "... n n"]) -> Float[Array, "..."]:
+    """Doeblin's bound 1 - sum_j min_i A_ij on Dobrushin's coefficient.
 
     It is below 1 as soon as one column is positive throughout, and at most 1 - n min A.
 
@@ -71,8 +72,8 @@ def doeblin(A: Array) -> Array:
     return xp.where(common < 1, 1 - common, xp.zeros_like(common))
 
 
-def distances_to_limit(A: Array, steps: int) -> Array:
-    """Largest entry of |A^k - 1 pi^T| for k = 1 ... steps, for one matrix, shape (steps,).
+def distances_to_limit(A: Real[ArrayLike, "n n"], steps: int) -> Float[Array, "{steps}"]:
+    """Largest entry of |A^k - 1 pi^T| for k = 1 ... steps, for one matrix.
 
     The limit is subtracted first: (A - 1 pi^T)^k = A^k - 1 pi^T, so nothing cancels.
 
@@ -89,11 +90,11 @@ def distances_to_limit(A: Array, steps: int) -> Array:
     return xp.stack(found)
 
 
-def log_distances(A: Array, doublings: int) -> Array:
+def log_distances(A: Real[ArrayLike, "n n"], doublings: int) -> Float[Array, "{doublings}+1"]:
     """log of the Frobenius norm of A^k - 1 pi^T at k = 1, 2, 4, ..., 2^doublings, for one matrix.
 
     Powers are renormalised after each squaring, so the distance may fall far below the smallest
-    float. Shape (doublings + 1,); -inf where the distance is 0, or lost in rounding: where a power or a square
+    float; -inf where the distance is 0, or lost in rounding: where a power or a square
     is not larger than n ulp of what it was computed from.
 
     >>> log_distances([[0.75, 0.25], [0.25, 0.75]], 10)[-1] / 1024 / np.log(0.5)
@@ -114,7 +115,7 @@ def log_distances(A: Array, doublings: int) -> Array:
     return xp.stack(found)
 
 
-def cycle_lengths(image: Sequence[int]) -> tuple[int, ...]:
+def cycle_lengths(image: Integer[ArrayLike, "n"]) -> tuple[int, ...]:
     """Lengths of the cycles of the map i -> image[i], in increasing order.
 
     The matrix whose row i is one-hot at image[i] has the characteristic polynomial

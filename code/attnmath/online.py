@@ -11,10 +11,11 @@ import math
 from typing import NamedTuple
 
 from array_api_compat import array_namespace
+from jaxtyping import Float, Real
 
+from attnmath.arrays import Array, ArrayLike
 from attnmath.attention import scores
 from attnmath.checks import (
-    Array,
     about,
     describe,
     finite,
@@ -30,15 +31,15 @@ from attnmath.checks import (
 
 
 class Summary(NamedTuple):
-    """What one pass keeps of the keys seen: m, l of shape (..., n, 1) and o of shape (..., n, d_v)."""
+    """What one pass keeps of the keys seen, for each query: m, l and o."""
 
-    m: Array
-    l: Array  # noqa: E741  (the usual name of the running sum)
-    o: Array
+    m: Float[Array, "... n 1"]
+    l: Float[Array, "... n 1"]  # noqa: E741  (the usual name of the running sum)
+    o: Float[Array, "... n d_v"]
 
 
-def summarise(S: Array, V: Array) -> Summary:
-    """Summary of one block: scores S (..., n, b) and values V (..., b, d_v).
+def summarise(S: Real[ArrayLike, "... n b"], V: Real[ArrayLike, "... b d_v"]) -> Summary:
+    """Summary of one block: scores S and values V of b keys.
 
     >>> summarise([[0.0, 0.0]], [[1.0], [5.0]]).o
     array([[6.]])
@@ -73,10 +74,16 @@ def merge(first: Summary, second: Summary) -> Summary:
     return Summary(m, a * first.l + b * second.l, o)
 
 
-def online_attention(Q: Array, K: Array, V: Array, *, block: int = 64, scale: float | None = None) -> Array:
+def online_attention(
+    Q: Real[ArrayLike, "... n d_k"],
+    K: Real[ArrayLike, "... m d_k"],
+    V: Real[ArrayLike, "... m d_v"],
+    *,
+    block: int = 64,
+    scale: float | None = None,
+) -> Float[Array, "... n d_v"]:
     """Attention (5.1.1) in one pass over blocks of keys, equal to `attention` up to rounding.
 
-    Q : (..., n, d_k).  K : (..., m, d_k).  V : (..., m, d_v).  Returns (..., n, d_v).
     block : keys at a time.  scale : 1/sqrt(d_k) unless given.
 
     >>> import numpy as np

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Bool, Float, Inexact, Real
 
+from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import (
-    Array,
     booleans,
     describe,
     exponent,
@@ -26,11 +26,8 @@ from attnmath.checks import (
 )
 from attnmath.spectrum import row_stochastic
 
-Mask = NDArray[np.bool_]
-Floats = NDArray[Any]
 
-
-def window_mask(n: int, width: int) -> Mask:
+def window_mask(n: int, width: int) -> Bool[Numpy, "{n} {n}"]:
     """Local pattern: query i sees the keys at a distance of at most `width`.
 
     It has n (2 width + 1) - width (width + 1) entries, as long as width < n.
@@ -42,7 +39,7 @@ def window_mask(n: int, width: int) -> Mask:
     return _distance(n) <= width
 
 
-def hub_mask(n: int, hubs: int) -> Mask:
+def hub_mask(n: int, hubs: int) -> Bool[Numpy, "{n} {n}"]:
     """Global pattern: everyone sees the first `hubs` positions, and these see everyone.
 
     >>> hub_mask(3, 1).astype(int)
@@ -58,7 +55,7 @@ def hub_mask(n: int, hubs: int) -> Mask:
     return is_hub[:, None] | is_hub[None, :]
 
 
-def strided_mask(n: int, stride: int) -> Mask:
+def strided_mask(n: int, stride: int) -> Bool[Numpy, "{n} {n}"]:
     """Strided pattern of Child et al. (2019), both ways: distances below `stride`, or a multiple of it.
 
     With a stride of about the root of n it has of the order of n^(3/2) entries.
@@ -71,8 +68,8 @@ def strided_mask(n: int, stride: int) -> Mask:
     return (distance < stride) | (distance % stride == 0)
 
 
-def masked_weights(A: Array, mask: Array) -> Array:
-    """The printed sparse attention, A * M: weights outside of the mask set to 0, shape of A.
+def masked_weights(A: Real[ArrayLike, "... n n"], mask: Bool[ArrayLike, "n n"]) -> Float[Array, "... n n"]:
+    """The printed sparse attention, A * M: weights outside of the mask set to 0.
 
     Rows need not sum to 1 any more; see `renormalised`.
 
@@ -88,8 +85,8 @@ def masked_weights(A: Array, mask: Array) -> Array:
     return xp.where(mask, A, xp.zeros_like(A))
 
 
-def renormalised(A: Array, mask: Array) -> Array:
-    """A * M with its rows divided by their sums: the softmax of the masked scores, shape of A.
+def renormalised(A: Real[ArrayLike, "... n n"], mask: Bool[ArrayLike, "n n"]) -> Float[Array, "... n n"]:
+    """A * M with its rows divided by their sums: the softmax of the masked scores.
 
     A row that the mask leaves without weight has no normalisation: `ValueError`.
 
@@ -105,7 +102,7 @@ def renormalised(A: Array, mask: Array) -> Array:
     return kept / sums
 
 
-def uniform_attention(mask: ArrayLike) -> Floats:
+def uniform_attention(mask: Bool[ArrayLike, "n m"]) -> Float[Numpy, "n m"]:
     """Attention with equal scores on a pattern: each query spreads evenly over the keys it sees.
 
     >>> uniform_attention(window_mask(3, 1)).round(3)
@@ -119,7 +116,7 @@ def uniform_attention(mask: ArrayLike) -> Floats:
     return np.asarray(seen / seen.sum(axis=1, keepdims=True))
 
 
-def tridiagonal_eigenvalues(n: int, below: float, diagonal: float, above: float) -> NDArray[Any]:
+def tridiagonal_eigenvalues(n: int, below: float, diagonal: float, above: float) -> Inexact[Numpy, "{n}"]:
     """Eigenvalues of the tridiagonal Toeplitz matrix: a + 2 sqrt(bc) cos(k pi / (n + 1)), k = 1 ... n.
 
     below, diagonal, above : the constants b, a, c of the three diagonals. Complex where bc < 0.
@@ -137,7 +134,7 @@ def tridiagonal_eigenvalues(n: int, below: float, diagonal: float, above: float)
     return in_range(found, "below, diagonal, above")
 
 
-def window_symbol(theta: ArrayLike, width: int) -> Floats:
+def window_symbol(theta: Real[ArrayLike, "*shape"], width: int) -> Float[Numpy, "*shape"]:
     """Symbol of uniform window attention: (1 + 2 sum_{k <= width} cos k theta) / (2 width + 1).
 
     The eigenvalues of the band matrices are distributed like its values at evenly spaced
@@ -155,7 +152,7 @@ def window_symbol(theta: ArrayLike, width: int) -> Floats:
     return np.asarray((1 + 2 * np.cos(angle[..., None] * k).sum(axis=-1)) / (2 * len(k) + 1))
 
 
-def _distance(n: int) -> NDArray[Any]:
+def _distance(n: int) -> np.ndarray:
     fits_memory("n", n, n)
     return np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 

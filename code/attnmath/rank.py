@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float, Int, Real
+from numpy.typing import NDArray
 
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import floats, in_range, number, positive_integer, silent, unit_scaled
 from attnmath.spectrum import singular_values as singular_values
 
@@ -18,13 +20,13 @@ Floats = NDArray[Any]
 
 
 class NumericalRank(NamedTuple):
-    """A rank with the tolerance that it was counted with, both of shape (...)."""
+    """A rank with the tolerance that it was counted with."""
 
-    rank: NDArray[Any]
-    tolerance: Floats
+    rank: Int[Numpy, "*batch"]
+    tolerance: Float[Numpy, "*batch"]
 
 
-def numerical_rank(A: ArrayLike, *, relative: float | None = None) -> NumericalRank:
+def numerical_rank(A: Real[ArrayLike, "... n m"], *, relative: float | None = None) -> NumericalRank:
     """Number of singular values above ``relative`` times the largest.
 
     relative : the larger side times the machine epsilon unless given: what rounding alone
@@ -44,10 +46,10 @@ def numerical_rank(A: ArrayLike, *, relative: float | None = None) -> NumericalR
     return NumericalRank(np.sum(sigma > tolerance[..., None], axis=-1), tolerance)
 
 
-def effective_rank(sigma: ArrayLike, epsilon: float, *, power: int = 1) -> NDArray[Any]:
+def effective_rank(sigma: Real[ArrayLike, "... n"], epsilon: float, *, power: int = 1) -> Int[Numpy, "..."]:
     """Smallest r whose first r singular values hold the share 1 - epsilon of their sum, equation (5.5.3).
 
-    sigma : singular values by falling size, shape (..., n).  epsilon : in (0, 1).
+    sigma : singular values by falling size.  epsilon : in (0, 1).
     power : 2 counts squares, the energy of the Frobenius norm, instead.
 
     >>> effective_rank([2.0, 1.0], 0.3), effective_rank([2.0, 1.0], 0.3, power=2)
@@ -67,7 +69,7 @@ def effective_rank(sigma: ArrayLike, epsilon: float, *, power: int = 1) -> NDArr
     return np.maximum(np.sum(left_out > epsilon * tie * left_out[..., :1], axis=-1), 1)
 
 
-def entropy_rank(sigma: ArrayLike) -> Floats:
+def entropy_rank(sigma: Real[ArrayLike, "... n"]) -> Float[Numpy, "..."]:
     """Exponential of the entropy of the normalised singular values (Roy and Vetterli), between 1 and n.
 
     >>> entropy_rank([1.0, 1.0, 0.0]).round(6)
@@ -79,7 +81,7 @@ def entropy_rank(sigma: ArrayLike) -> Floats:
     return np.exp(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1))
 
 
-def stable_rank(sigma: ArrayLike) -> Floats:
+def stable_rank(sigma: Real[ArrayLike, "... n"]) -> Float[Numpy, "..."]:
     """Squared Frobenius norm over squared 2-norm, at most the rank.
 
     >>> stable_rank([2.0, 1.0])
@@ -90,8 +92,8 @@ def stable_rank(sigma: ArrayLike) -> Floats:
         return np.sum((sigma / sigma[..., :1]) ** 2, axis=-1)
 
 
-def condition_number(A: ArrayLike) -> Floats:
-    """Largest over smallest singular value, shape (...); inf where the smallest is 0.
+def condition_number(A: Real[ArrayLike, "... n m"]) -> Float[Numpy, "..."]:
+    """Largest over smallest singular value; inf where the smallest is 0.
 
     Rounding moves singular values by about an ulp of the largest. Results beyond 1 / (n ulps) say only
     that the matrix is singular to working precision.
@@ -104,7 +106,7 @@ def condition_number(A: ArrayLike) -> Floats:
         return np.where(sigma[..., -1] > 0, sigma[..., 0] / sigma[..., -1], np.inf)[()]
 
 
-def best_approximation(A: ArrayLike, r: int) -> Floats:
+def best_approximation(A: Real[ArrayLike, "... n m"], r: int) -> Float[Numpy, "... n m"]:
     """Closest matrix of rank r in the 2-norm and the Frobenius norm: the first r terms of (5.5.2).
 
     >>> best_approximation([[2.0, 0.0], [0.0, 1.0]], 1)
@@ -119,10 +121,11 @@ def best_approximation(A: ArrayLike, r: int) -> Floats:
         return in_range((U[..., :r] * sigma[..., None, :r]) @ Vt[..., :r, :], "A")
 
 
-def truncated_keys(Q: ArrayLike, K: ArrayLike, r: int) -> tuple[Floats, Floats]:
+def truncated_keys(
+    Q: Real[ArrayLike, "... n d_k"], K: Real[ArrayLike, "... m d_k"], r: int
+) -> tuple[Float[Numpy, "... n {r}"], Float[Numpy, "... m {r}"]]:
     """Factors of Q K_r^T, where K_r is the truncated SVD of K: Q V_r and U_r Sigma_r with K = U Sigma V^T.
 
-    Q : (..., n, d_k).  K : (..., m, d_k).  Returns shapes (..., n, r) and (..., m, r).
     The error of the product is at most |Q|_2 sigma_{r+1}(K) in the 2-norm. The textbook prints the
     factors as Q U_r and Sigma_r V_r^T, which do not fit.
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
+from jaxtyping import Float, Real
 from numpy.polynomial import polynomial
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
+from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import (
     LARGEST_INTEGER,
-    Array,
     about,
     axis_of,
     broadcast,
@@ -49,10 +50,10 @@ _TANHC = (-1.0) ** (_K + 1) * (2 - 4.0**_K) * special.zeta(2.0 * _K) / (_K * np.
 _SMALL = 0.8
 
 
-def sparsity(a: Array, *, axis: int = -1) -> Array:
+def sparsity(a: Real[ArrayLike, "..."], *, axis: int = -1) -> Float[Array, "..."]:
     """S of rows: mean |a| over root mean square a, article equation (1).
 
-    a : any real entries, shape (..., n).  Returns the shape without `axis`. Entries are
+    The result has the shape of a without `axis`. Entries are
     scaled by the largest modulus first, so squares neither overflow nor underflow. A row of
     zeros has no S: `ValueError`.
 
@@ -70,7 +71,7 @@ def sparsity(a: Array, *, axis: int = -1) -> Array:
     return xp.mean(a, axis=axis) / xp.sqrt(xp.mean(a * a, axis=axis))
 
 
-def effective_support(a: Array, *, axis: int = -1) -> Array:
+def effective_support(a: Real[ArrayLike, "..."], *, axis: int = -1) -> Float[Array, "..."]:
     """n S^2 = (sum |a|)^2 / sum a^2: how many equal entries would be as concentrated, between 1 and n.
 
     It is the exponential of the Renyi entropy of order 2 of |a| / sum |a|.
@@ -82,7 +83,7 @@ def effective_support(a: Array, *, axis: int = -1) -> Array:
     return real_array(a, "a").shape[axis] * S**2
 
 
-def exponential(gamma: ArrayLike, *, log: bool = False) -> Floats:
+def exponential(gamma: Real[ArrayLike, "*shape"], *, log: bool = False) -> Float[Numpy, "*shape"]:
     """S for f = exp, article equation (5): exp(-gamma^2 / 2), with gamma = sigma |q| >= 0.
 
     The square is carried in twice the working precision, since exp turns its rounding,
@@ -101,7 +102,9 @@ def exponential(gamma: ArrayLike, *, log: bool = False) -> Floats:
     return _exp_of_minus(high / 2, low / 2)
 
 
-def relu_squared(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Floats:
+def relu_squared(
+    beta: Real[ArrayLike, "*#shape"], gamma: Real[ArrayLike, "*#shape"], *, log: bool = False
+) -> Float[Numpy, "*shape"]:
     """S for f = relu^2, article equation (6); it depends on t = beta / gamma alone.
 
     With M_k(t) = E[max(t + z, 0)^k] for standard normal z, S = M_2 / sqrt(M_4). For t >= 0
@@ -127,7 +130,9 @@ def relu_squared(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Flo
         return np.where(t >= 0, (m2 / np.sqrt(m4)), negative)
 
 
-def identity(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Floats:
+def identity(
+    beta: Real[ArrayLike, "*#shape"], gamma: Real[ArrayLike, "*#shape"], *, log: bool = False
+) -> Float[Numpy, "*shape"]:
     """S for f = identity, article equation (7); even in t = beta / gamma, at least sqrt(2/pi).
 
     With m = E[max(z - |t|, 0)], E|t + z| = |t| + 2 m: a sum of positive terms.
@@ -145,11 +150,10 @@ def identity(beta: ArrayLike, gamma: ArrayLike, *, log: bool = False) -> Floats:
     return (x + 2 * m) / np.hypot(1, x)
 
 
-def linear(q: ArrayLike, mean: ArrayLike, covariance: ArrayLike) -> float:
+def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real[ArrayLike, "d d"]) -> float:
     """S of non-negative linear attention a_j = q.k_j, article equation (8).
 
-    q : g(query), shape (d,), no negative entries.  mean, covariance : of h(key), shapes (d,)
-    and (d, d).  Returns 1 / sqrt(1 + q' C q / (q' mean)^2).
+    q : g(query), no negative entries.  mean, covariance : of h(key).  Returns 1 / sqrt(1 + q' C q / (q' mean)^2).
 
     >>> linear([1.0, 0.0], [1.0, 1.0], [[3.0, 0.0], [0.0, 1.0]])
     0.5
@@ -179,10 +183,10 @@ def linear(q: ArrayLike, mean: ArrayLike, covariance: ArrayLike) -> float:
         return float(1 / np.hypot(1, np.ldexp(np.sqrt(max(spread, 0.0)) / signal, of_covariance // 2 - of_mean)))
 
 
-def linear_independent(q: ArrayLike, mean: float, deviation: float) -> float:
+def linear_independent(q: Real[ArrayLike, "d"], mean: float, deviation: float) -> float:
     """S of non-negative linear attention over keys with independent, equally distributed entries, article equation (9).
 
-    q : g(query), shape (d,), no negative entries.  mean, deviation : of one entry of h(key), mean > 0.
+    q : g(query), no negative entries.  mean, deviation : of one entry of h(key), mean > 0.
     Returns 1 / sqrt(1 + (deviation / mean * |q|_2 / |q|_1)^2).
 
     >>> linear_independent([1.0, 0.0], 1.0, np.sqrt(3.0)), linear_independent([1.0, 1.0, 1.0], 1.0, 3.0)
@@ -198,7 +202,9 @@ def linear_independent(q: ArrayLike, mean: float, deviation: float) -> float:
         return linear(q, np.full(q.shape, np.ldexp(m, power)), np.ldexp(s, power) ** 2 * np.eye(q.size))
 
 
-def decay(lam: ArrayLike, n: ArrayLike, *, log: bool = False) -> Floats:
+def decay(
+    lam: Real[ArrayLike, "*#shape"], n: Real[ArrayLike, "*#shape"], *, log: bool = False
+) -> Float[Numpy, "*shape"]:
     """S of the geometric row (lam^(n-1), ..., lam, 1), article equation (11).
 
     lam : in (0, 1].  n : integers of at least 1.  With w = -log lam the printed form is

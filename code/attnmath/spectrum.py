@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 
 from array_api_compat import array_namespace
+from jaxtyping import Complex, Float, Real
 
-from attnmath.checks import Array, about, describe, finite, in_range, real_array, rounding_of_sums, scalar, silent
+from attnmath.arrays import Array, ArrayLike
+from attnmath.checks import about, describe, finite, in_range, real_array, rounding_of_sums, scalar, silent
 
 
-def row_stochastic(A: Array, name: str = "A") -> Array:
+def row_stochastic(A: Real[ArrayLike, "... n n"], name: str = "A") -> Float[Array, "... n n"]:
     """Return A, refusing what is not square and non-negative with rows that sum to 1.
 
-    A : shape (..., n, n). Rows may be off by the rounding of their own dtype.
+    Rows may be off by the rounding of their own dtype.
 
     >>> row_stochastic([[0.5, 0.5], [0.0, 1.0]])
     array([[0.5, 0.5],
@@ -34,7 +36,7 @@ def row_stochastic(A: Array, name: str = "A") -> Array:
     return A
 
 
-def square(A: Array, name: str = "A") -> Array:
+def square(A: Real[ArrayLike, "... n n"], name: str = "A") -> Float[Array, "... n n"]:
     """Return A, refusing what is not a finite square matrix (or a stack of them) in single or double precision."""
     A = finite(real_array(A, name, at_least=2), name)
     if A.shape[-1] != A.shape[-2]:
@@ -42,8 +44,8 @@ def square(A: Array, name: str = "A") -> Array:
     return _precise(A, name)
 
 
-def singular_values(A: Array) -> Array:
-    """Singular values of any matrix, largest first, shape (..., min(n, m)).
+def singular_values(A: Real[ArrayLike, "... n m"]) -> Float[Array, "... min(n,m)"]:
+    """Singular values of any matrix, largest first.
 
     >>> singular_values([[3.0, 0.0], [4.0, 0.0]]).round(12)
     array([5., 0.])
@@ -53,8 +55,8 @@ def singular_values(A: Array) -> Array:
         return in_range(array_namespace(A).linalg.svdvals(A), "A")
 
 
-def spectral_norm(A: Array) -> Array:
-    """The 2-norm of any matrix, its largest singular value, shape (...).
+def spectral_norm(A: Real[ArrayLike, "... n m"]) -> Float[Array, "..."]:
+    """The 2-norm of any matrix, its largest singular value.
 
     For a row-stochastic matrix it lies between 1 and sqrt(n); see `norm_bounds`.
 
@@ -64,8 +66,8 @@ def spectral_norm(A: Array) -> Array:
     return singular_values(A)[..., 0]
 
 
-def norm_bounds(A: Array) -> tuple[Array, Array]:
-    """Bounds on the 2-norm of a row-stochastic matrix from its column sums c, each of shape (...).
+def norm_bounds(A: Real[ArrayLike, "... n n"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """Bounds on the 2-norm of a row-stochastic matrix from its column sums c.
 
     They are sqrt(1 + Var c), the variance being over the n columns, and sqrt(max c). Both are 1
     exactly when the matrix is doubly stochastic.
@@ -79,8 +81,8 @@ def norm_bounds(A: Array) -> tuple[Array, Array]:
     return xp.sqrt(1 + xp.mean((columns - 1) ** 2, axis=-1)), xp.sqrt(xp.max(columns, axis=-1))
 
 
-def eigenvalues(A: Array) -> Array:
-    """Eigenvalues of a square matrix, complex, by falling modulus, shape (..., n).
+def eigenvalues(A: Real[ArrayLike, "... n n"]) -> Complex[Array, "... n"]:
+    """Eigenvalues of a square matrix, by falling modulus.
 
     Of a conjugate pair the one with positive imaginary part comes first. For a row-stochastic
     matrix the first has modulus 1.
@@ -97,8 +99,8 @@ def eigenvalues(A: Array) -> Array:
     return xp.take_along_axis(found, xp.argsort(-xp.abs(found), axis=-1, stable=True), axis=-1)
 
 
-def eigenvector_condition(A: Array) -> Array:
-    """Condition number of the matrix of unit eigenvectors, shape (...).
+def eigenvector_condition(A: Real[ArrayLike, "... n n"]) -> Float[Array, "..."]:
+    """Condition number of the matrix of unit eigenvectors.
 
     It bounds how far powers of A may stray from powers of its eigenvalues. A matrix that is not
     diagonalisable gets a huge number or inf, as rounding decides.
@@ -117,8 +119,8 @@ def eigenvector_condition(A: Array) -> Array:
     return xp.where(smallest > 0, ratio, xp.full_like(ratio, math.inf))
 
 
-def log_determinant(A: Array) -> tuple[Array, Array]:
-    """Sign and logarithm of the modulus of the determinant, each of shape (...).
+def log_determinant(A: Real[ArrayLike, "... n n"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """Sign and logarithm of the modulus of the determinant.
 
     A singular matrix gets 0 and -inf. The determinant itself underflows for all but small matrices:
     the example has one of exp(-921).

@@ -24,11 +24,12 @@ from attnmath.kernels import elu_plus_one
 from attnmath.online import summarise
 
 MODULES = (
-    "attention", "cost", "depth", "dot_product", "encoder", "estimate", "experts", "extract", "gradients", "heads",
-    "initialisation", "kernels", "mixing", "online", "patterns", "rank", "sparsity", "sparsity_benchmark", "spectrum",
+    "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts", "gradients",
+    "heads.encoder", "heads.extract", "heads.load", "initialisation", "kernels", "mixing", "online", "patterns", "rank",
+    "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
-COMMANDS = {"extract.main", "sparsity_benchmark.main"}
+COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
 
 SECONDS = 10
 
@@ -163,7 +164,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0]},
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
-    "sparsity_benchmark.exact": {"t": lambda: 0.5},
+    "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
 }
 
 #: Infinities (and the only NaN) that a docstring promises, each with the reason.
@@ -171,18 +172,18 @@ PROMISED = {
     "attention.masked": "-inf takes a score out of the softmax",
     "mixing.log_distances": "-inf is the logarithm of a distance of 0",
     "rank.condition_number": "inf where the smallest singular value is 0",
-    "sparsity_benchmark.printed": "it measures where the printed form breaks",
-    "sparsity_benchmark.quadrature": "NaN where a moment comes out as 0",
-    "sparsity_benchmark.monte_carlo": "NaN where no draw is above 0",
-    "sparsity_benchmark.relative_errors": "inf where a method returns no number",
-    "sparsity_benchmark.load_table": "inf where a method returns no number",
+    "experiments.sparsity_benchmark.printed": "it measures where the printed form breaks",
+    "experiments.sparsity_benchmark.quadrature": "NaN where a moment comes out as 0",
+    "experiments.sparsity_benchmark.monte_carlo": "NaN where no draw is above 0",
+    "experiments.sparsity_benchmark.relative_errors": "inf where a method returns no number",
+    "experiments.sparsity_benchmark.load_table": "inf where a method returns no number",
     "spectrum.eigenvector_condition": "inf where there is no basis of eigenvectors",
     "spectrum.log_determinant": "-inf is the logarithm of a determinant of 0",
 }
 
 #: Functions whose docstring promises FileNotFoundError.
-FILES = {"encoder.load_encoder", "encoder.model_directory", "encoder.tokenize", "encoder.weights_hash"}
-FILES |= {"extract.extract", "heads.read_heads"}
+FILES = {f"heads.encoder.{name}" for name in ("load_encoder", "model_directory", "tokenize", "weights_hash")}
+FILES |= {"heads.extract.extract", "heads.load.read_heads"}
 
 
 def hostile_values(ordinary: Any) -> Iterator[tuple[str, Any]]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from backends import torch_or_skip
 
-from attnmath import extract
 from attnmath.attention import attention_weights
-from attnmath.encoder import load_encoder, tokenize, weights_hash
-from attnmath.heads import SAMPLES, load_heads, read_heads
+from attnmath.heads import SAMPLES, extract, load_heads, read_heads
+from attnmath.heads.encoder import load_encoder, tokenize, weights_hash
 
-DATA = Path(extract.__file__).parent / "data"
+DATA = Path(extract.__file__).parents[1] / "data"
 MODEL = os.environ.get("ATTNMATH_MODEL")
 LAYERS, HEADS, WIDTH, INNER, WORDS = 2, 3, 12, 20, ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "white", "rabbit", "##s", "ran"]
 
@@ -106,6 +107,11 @@ def test_the_forward_pass_agrees_with_torch(tmp_path: Path, prefix: str) -> None
         assert ours.shape == (LAYERS, HEADS, 6, WIDTH // HEADS)
         # Entries of order ten after two layers of sums over at most 20 terms.
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
+
+
+def test_an_archive_has_no_date() -> None:
+    with zipfile.ZipFile(io.BytesIO(extract.archive({"a": np.ones(2)}))) as zipped:
+        assert {member.date_time for member in zipped.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
@@ -225,7 +231,7 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path, capsys) 
             load_encoder(directory)
     (tmp_path / "no.npz").write_bytes(b"PK not a zip file")
     for path in (tmp_path / "no.npz", tmp_path):
-        with pytest.raises(ValueError, match="path: expected a file of python -m attnmath.extract"):
+        with pytest.raises(ValueError, match="path: expected a file of python -m attnmath.heads.extract"):
             read_heads(path)
 
 
@@ -250,7 +256,7 @@ def test_extraction_without_its_extra_names_it(
     def absent(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'safetensors'", name="safetensors")
 
-    monkeypatch.setattr("attnmath.extract.weights_hash", absent)
+    monkeypatch.setattr("attnmath.heads.extract.weights_hash", absent)
     with pytest.raises(SystemExit):
         extract.main([str(tmp_path)])
     assert "safetensors is not installed: pip install attnmath[model]" in capsys.readouterr().err

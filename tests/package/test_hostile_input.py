@@ -24,10 +24,10 @@ KNOWN = {
 TIMES_AND_FILES = {
     "cost.peak_memory",
     "dot_product.student_t",
-    "extract.archive",
-    "heads.load_heads",
-    "sparsity_benchmark.exact",
-    "sparsity_benchmark.microseconds",
+    "heads.extract.archive",
+    "heads.load.load_heads",
+    "experiments.sparsity_benchmark.exact",
+    "experiments.sparsity_benchmark.microseconds",
     *hostile.FILES,
 }
 

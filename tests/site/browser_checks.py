@@ -66,6 +66,10 @@ _CROWDED = """() => {
 # Formulas at which the tabulator key stops.
 _STOPS = '() => document.querySelectorAll(\'mjx-container[tabindex="0"], mjx-container [tabindex="0"]\').length'
 
+# Whether the body of each solution is visible.
+_UNFOLDED = """() => [...document.querySelectorAll("div.solution.dropdown")]
+    .map((solution) => solution.querySelector("section").checkVisibility({ visibilityProperty: true }))"""
+
 # Colours as the browser has computed them: [what it is, colour, background], alpha blended over what lies behind.
 _COLOURS = """(selector) => {
     const rgb = (text) => { const n = text.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
@@ -157,6 +161,16 @@ def crowded_derivations(page: Page, patience: float = 30) -> list[str]:
     with suppress(TimeoutError):
         page.wait_for_function(f"() => !({_CROWDED})().length", timeout=1000 * patience)
     return [f"crowded: {name}" for name in page.evaluate(_CROWDED)]
+
+
+def unfolded_solutions(page: Page) -> list[bool]:
+    """Return of each solution whether its body can be seen."""
+    return list(page.evaluate(_UNFOLDED))
+
+
+def press(page: Page, selector: str) -> None:
+    """Press each button that the selector finds."""
+    page.locator(selector).evaluate_all("buttons => buttons.forEach((button) => button.click())")
 
 
 def tab_stops_in_math(page: Page) -> list[str]:

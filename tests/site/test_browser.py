@@ -126,11 +126,9 @@ def test_figures_melt_into_the_page(opened):
 @every_chapter
 def test_solutions_are_folded(opened):
     show(opened.page, 360, "light")
-    for solution in opened.page.locator("div.solution.dropdown").all():
-        body = solution.locator("section").first
-        assert not body.is_visible()
-        solution.locator(".toggle-button").first.click()
-        body.wait_for(state="visible", timeout=5000)
+    assert not any(check.unfolded_solutions(opened.page)), "delivered unfolded"
+    check.press(opened.page, "div.solution.dropdown .toggle-button")
+    assert all(check.unfolded_solutions(opened.page))
     assert not check.too_wide(opened.page)
 
 

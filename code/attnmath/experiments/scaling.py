@@ -7,19 +7,20 @@ another, and the same seed gives the same draws.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from attnmath import dot_product, estimate
+from attnmath.arrays import Numpy
 from attnmath.attention import entropy, jacobian_norm, softmax
 from attnmath.checks import flag, non_negative_integer, one_of, positive, positive_integer
 from attnmath.dot_product import COMPONENT_LAWS, ComponentLaw
 from attnmath.estimate import Estimate
 from attnmath.experiments.arguments import several, widths_of
 
-#: Statistics of an attention row, by name: from weights of shape (rows, keys) to one number a row.
-ROW_STATISTICS: dict[str, Callable[[Any], Any]] = {
+#: Statistics of an attention row, by name: from the weights to one number a row.
+ROW_STATISTICS: dict[str, Callable[[Float[Numpy, "rows keys"]], Float[Numpy, "rows"]]] = {
     "entropy": entropy,
     "jacobian_norm": jacobian_norm,
     "saturated": lambda weights: (weights.max(axis=-1) > 0.9).astype(float),
@@ -54,7 +55,7 @@ def score_kurtosis(widths: Sequence[int], *, law: str = "gaussian", draws: int =
     """
     components, draws = _law(law), several(draws, "draws")
 
-    def standardised(d_k: int, rng: np.random.Generator) -> Any:
+    def standardised(d_k: int, rng: np.random.Generator) -> Float[Numpy, "{draws}"]:
         return dot_product.draws(components, d_k, draws, rng) ** 4 / d_k**2 - 3
 
     streams = _streams(widths, seed)
@@ -100,8 +101,10 @@ def gain_without_scaling(
     return estimate.mean(gains * (2 * rng.integers(0, 2, size=rows) - 1) if exchanged else gains)
 
 
-def variance_ratios(nu: float, *, d_k: int = 16, draws: int = 4000, repeats: int = 40, seed: int = 5) -> Any:
-    """Repeat the measurement of Var(q.k) / d_k with Student components, shape (repeats,).
+def variance_ratios(
+    nu: float, *, d_k: int = 16, draws: int = 4000, repeats: int = 40, seed: int = 5
+) -> Float[Numpy, "{repeats}"]:
+    """Repeat the measurement of Var(q.k) / d_k with Student components.
 
     nu : degrees of freedom, more than 2.
     """

@@ -7,19 +7,19 @@ normal z, so a row is drawn as f(beta + gamma z).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from jaxtyping import Float, Real
 
 from attnmath import estimate
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import fits_memory, floats, non_negative_integer, one_of, positive, positive_integer
 from attnmath.estimate import Estimate
 from attnmath.experiments.arguments import several
 from attnmath.sparsity import sparsity
 
 #: The functions that the article puts on the scores; softmax takes out the largest score, which S does not notice.
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+ACTIVATIONS: dict[str, Callable[[Float[Numpy, "rows n"]], Float[Numpy, "rows n"]]] = {
     "exp": lambda scores: np.exp(scores - scores.max(axis=-1, keepdims=True)),
     "relu^2": lambda scores: np.maximum(scores, 0) ** 2,
     "identity": lambda scores: scores,
@@ -44,8 +44,8 @@ def mean_sparsity(
     return estimate.mean(sparsity(weights))
 
 
-def softmax_sparsity(gammas: ArrayLike, *, n: int, rows: int = 100, seed: int = 5) -> Estimate:
-    """Estimate the mean of S over softmax rows of n entries, at each gamma, shape of `gammas`.
+def softmax_sparsity(gammas: Real[ArrayLike, "N"], *, n: int, rows: int = 100, seed: int = 5) -> Estimate:
+    """Estimate the mean of S over softmax rows of n entries, at each gamma.
 
     The same z serve every gamma, so that a curve over gamma is smooth.
     """
@@ -73,14 +73,14 @@ def empty_share(t: float, *, n: int, rows: int = 4000, seed: int = 7) -> Estimat
 _LARGEST = 1e75
 
 
-def _scores(beta: float, gamma: float, z: Any, names: str) -> Any:
+def _scores(beta: float, gamma: float, z: np.ndarray, names: str) -> np.ndarray:
     """Return beta + gamma z."""
     if max(abs(beta), abs(gamma)) > _LARGEST:
         raise ValueError(f"{names}: expected scores of at most {_LARGEST:g} in modulus, got {beta:g} + {gamma:g} z")
     return beta + gamma * z
 
 
-def _normal(rows: int, n: int, seed: int) -> Any:
+def _normal(rows: int, n: int, seed: int) -> np.ndarray:
     shape = several(rows, "rows"), positive_integer(n, "n")
     fits_memory("rows, n", *shape)
     return np.random.default_rng(non_negative_integer(seed, "seed")).standard_normal(shape)

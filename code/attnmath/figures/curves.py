@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from jaxtyping import Real
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike
 
+from attnmath.arrays import ArrayLike
 from attnmath.checks import one_of
 from attnmath.estimate import Estimate
 from attnmath.figures.drawing import (
@@ -25,10 +26,10 @@ from attnmath.figures.drawing import (
 
 
 def estimates_against(
-    d_k: Sequence[float],
+    d_k: Real[ArrayLike, "N"],
     estimates: Mapping[str, Estimate],
     *,
-    predictions: Mapping[str, ArrayLike] | None = None,
+    predictions: Mapping[str, Real[ArrayLike, "N"]] | None = None,
     ylabel: str = "",
     yscale: str = "log",
     dodge: float = 1.0,
@@ -36,8 +37,8 @@ def estimates_against(
 ) -> Axes:
     """Draw estimates against d_k with bars of two standard errors, over thin predicted lines.
 
-    d_k : N positive numbers.  estimates : label to `Estimate`, each with one value for each d_k.
-    predictions : label to values at each d_k; with them the estimates are points, without, curves.
+    d_k : positive.  estimates : label to `Estimate`, each with one value for each d_k.
+    predictions : by label; with them the estimates are points, without, curves.
         A label that begins with an underscore stays out of the legend.
     yscale : "log" or "linear".  dodge : factor that sets neighbouring curves apart on the d_k axis.
     """
@@ -50,7 +51,7 @@ def estimates_against(
 
 
 def draw_estimates(
-    x: ArrayLike, estimates: Mapping[str, Estimate], predictions: Mapping[str, ArrayLike] | None,
+    x: Real[ArrayLike, "N"], estimates: Mapping[str, Estimate], predictions: Mapping[str, Real[ArrayLike, "N"]] | None,
     ylabel: str, yscale: str, dodge: float, ax: Axes | None,
 ) -> Axes:  # fmt: skip
     """Check and draw estimates over predicted lines, for the functions that then give the axis of x its scale."""
@@ -72,13 +73,14 @@ def draw_estimates(
 
 
 def curves(
-    x: ArrayLike, curves: Mapping[str, ArrayLike], *, reference: Mapping[str, ArrayLike] | None = None,
+    x: Real[ArrayLike, "N"], curves: Mapping[str, Real[ArrayLike, "N"]], *,
+    reference: Mapping[str, Real[ArrayLike, "N"]] | None = None,
     xlabel: str = "$x$", ylabel: str = "", xscale: str = "linear", yscale: str = "linear",
     legend_at: tuple[float, float] = (1.0, 1.0), ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw curves over a common grid; a reference is a thick grey line beneath them.
 
-    x : shape (N,).  curves, reference : label to N values; NaN interrupts a line.
+    curves, reference : by label; NaN interrupts a line.
     xscale, yscale : "linear" or "log".
     legend_at : where the legend's upper right corner is, in fractions of the Axes.
     """

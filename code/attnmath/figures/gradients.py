@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 import numpy as np
+from jaxtyping import Real
 from matplotlib.axes import Axes
 from matplotlib.ticker import FormatStrFormatter
-from numpy.typing import ArrayLike
 
+from attnmath.arrays import ArrayLike
 from attnmath.checks import one_of
 from attnmath.estimate import Estimate
 from attnmath.figures.curves import draw_estimates
@@ -28,12 +29,12 @@ Place = Literal["best", "lower left", "center left", "upper left", "upper right"
 
 
 def curves_and_arrows(
-    curves: Mapping[str, ArrayLike], arrows: Mapping[str, ArrayLike], *,
+    curves: Mapping[str, Real[ArrayLike, "_ 2"]], arrows: Mapping[str, Real[ArrayLike, "2"]], *,
     xlabel: str = "", ylabel: str = "", reach: float | None = None, ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw plane curves, and arrows from the origin with their names at the tips, at equal scales.
 
-    curves : label to points of shape (N, 2).  arrows : name to a point of shape (2,); there may be none.
+    curves : label to points.  arrows : name to a point; there may be none.
     reach : the axes go from -reach to reach.
     """
     paths = [(label, _plane_points(points, name)) for label, points, name in labelled(curves, "curves")]
@@ -58,9 +59,9 @@ def curves_and_arrows(
 
 
 def estimates_over(
-    x: Sequence[float], estimates: Mapping[str, Estimate], *, xlabel: str, ylabel: str = "",
-    predictions: Mapping[str, ArrayLike] | None = None, xscale: str = "log", yscale: str = "linear",
-    yticks: Sequence[float] | None = None, dodge: float = 1.0, legend_at: Place = "best", ax: Axes | None = None,
+    x: Real[ArrayLike, "N"], estimates: Mapping[str, Estimate], *, xlabel: str, ylabel: str = "",
+    predictions: Mapping[str, Real[ArrayLike, "N"]] | None = None, xscale: str = "log", yscale: str = "linear",
+    yticks: Real[ArrayLike, "_"] | None = None, dodge: float = 1.0, legend_at: Place = "best", ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw estimates with bars of two standard errors against any quantity, over thin predicted lines.
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Bool, Real
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike
 
+from attnmath.arrays import ArrayLike
 from attnmath.checks import flag
 from attnmath.figures.drawing import axes_or_new, number, numbers, token_labels, truths, words
 
 
-def matrix_heatmap(matrix: ArrayLike, *, limit: float | None = None, ax: Axes | None = None) -> Axes:
+def matrix_heatmap(matrix: Real[ArrayLike, "n m"], *, limit: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw a matrix with signs: blue is positive, red negative, white 0, entries written where they show.
 
-    matrix : shape (n, m).  limit : the value of full colour (the largest modulus unless given).
+    limit : the value of full colour (the largest modulus unless given).
     """
     values = numbers(matrix, "matrix", ndim=2)
     if limit is None and not np.any(values):
@@ -35,7 +36,7 @@ def matrix_heatmap(matrix: ArrayLike, *, limit: float | None = None, ax: Axes | 
 
 
 def attention_heatmap(
-    weights: ArrayLike,
+    weights: Real[ArrayLike, "n m"],
     *,
     query_labels: Sequence[str] | None = None,
     key_labels: Sequence[str] | None = None,
@@ -45,7 +46,7 @@ def attention_heatmap(
 ) -> Axes:
     """Draw attention weights, one row for each query, dark for 0 and bright for 1.
 
-    weights : shape (n, m), rows that sum to 1.  query_labels, key_labels : n and m tokens.
+    weights : rows that sum to 1.  query_labels, key_labels : n and m tokens.
     """
     P = numbers(weights, "weights", ndim=2)
     if np.any(P < 0) or np.any(np.abs(P.sum(axis=1) - 1) > 1e-3):
@@ -67,7 +68,7 @@ def attention_heatmap(
     return ax
 
 
-def mask_pattern(mask: ArrayLike, *, ax: Axes | None = None) -> Axes:
+def mask_pattern(mask: Bool[ArrayLike, "n m"], *, ax: Axes | None = None) -> Axes:
     """Draw a boolean mask: bright where a query (row) may see a key (column), with lines between the positions."""
     visible = truths(mask, "mask")
     ax = axes_or_new(ax)

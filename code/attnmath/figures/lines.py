@@ -14,10 +14,12 @@ from typing import Any, Literal, get_args
 
 import matplotlib as mpl
 import numpy as np
+from jaxtyping import Float, Real
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import about, one_of, positive_integer
 from attnmath.estimate import Estimate
 from attnmath.figures.drawing import (
@@ -33,10 +35,11 @@ from attnmath.figures.drawing import (
 )
 
 Scale = Literal["linear", "log", "widths"]
+Curve = Callable[[Float[Numpy, "points"]], Real[ArrayLike, "points"]]
 _DASHES = ("--", ":", "-.")
 
 
-def ordered_colours(count: int) -> list[Any]:
+def ordered_colours(count: int) -> list[tuple[float, float, float, float]]:
     """Colours for an ordered family of so many, dark to light.
 
     >>> len(ordered_colours(3))
@@ -46,9 +49,9 @@ def ordered_colours(count: int) -> list[Any]:
 
 
 def against_prediction(
-    x: ArrayLike,
+    x: Real[ArrayLike, "N"],
     measured: Mapping[str, Estimate],
-    predicted: Mapping[str, ArrayLike | Callable[[Any], Any]] | None = None,
+    predicted: Mapping[str, Real[ArrayLike, "N"] | Curve] | None = None,
     *,
     xlabel: str,
     ylabel: str,
@@ -59,7 +62,7 @@ def against_prediction(
 ) -> Axes:
     """Draw measurements as points with bars of two standard errors, over thin lines of what was predicted.
 
-    x : shape (N,).  measured : label to an `Estimate` of N values.  predicted : label to N values, or to a function
+    measured : label to an `Estimate` of N values.  predicted : label to values at x, or to a function
     of x, which is drawn on a fine grid; a label that begins with an underscore stays out of the legend.
     xscale : "widths" is logarithmic to base 2 with a tick at each x, written out.
     dodge : factor that sets neighbouring series apart along x.
@@ -86,12 +89,12 @@ def against_prediction(
 
 
 def family(
-    x: ArrayLike,
-    curves: Mapping[str, ArrayLike],
+    x: Real[ArrayLike, "N"],
+    curves: Mapping[str, Real[ArrayLike, "N"]],
     *,
     xlabel: str,
     ylabel: str,
-    reference: Mapping[str, ArrayLike] | None = None,
+    reference: Mapping[str, Real[ArrayLike, "N"]] | None = None,
     xscale: Scale = "linear",
     yscale: Scale = "linear",
     title: str = "",
@@ -99,7 +102,7 @@ def family(
 ) -> Axes:
     """Draw an ordered family of curves over one grid, in ordered colours, on grey dashed references.
 
-    x : shape (N,).  curves, reference : label to N values.  title : what the labels of the legend are values of.
+    curves, reference : by label.  title : what the labels of the legend are values of.
     """
     x = _prepared(x, xlabel, ylabel, xscale, yscale)
     log = yscale != "linear"
@@ -146,7 +149,7 @@ def _prepared(x: ArrayLike, xlabel: str, ylabel: str, xscale: Scale, yscale: Sca
 
 
 def _line(
-    values: ArrayLike | Callable[[Any], Any], name: str, x: NDArray[Any], xscale: Scale, yscale: Scale
+    values: ArrayLike | Curve, name: str, x: NDArray[Any], xscale: Scale, yscale: Scale
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return where a prediction is drawn, and its values there: a function on a fine grid, values at x."""
     log = yscale != "linear"
@@ -177,9 +180,9 @@ def _plain(value: float, position: int | None = None) -> str:
 
 
 def falling(
-    x: ArrayLike,
-    values: Mapping[str, ArrayLike],
-    rates: Mapping[str, ArrayLike],
+    x: Real[ArrayLike, "N"],
+    values: Mapping[str, Real[ArrayLike, "N"]],
+    rates: Mapping[str, Real[ArrayLike, "N"]],
     *,
     xlabel: str,
     ylabel: str,
@@ -187,7 +190,7 @@ def falling(
 ) -> Axes:
     """Draw exact positive numbers as points on logarithmic axes, on thin lines of known rate.
 
-    x : N positive numbers.  values, rates : label to N positive numbers; there may be no rates.
+    x, values, rates : positive; there may be no rates.
     """
     x = _prepared(x, xlabel, ylabel, "widths", "log")
     lines = [

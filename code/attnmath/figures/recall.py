@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Real
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike
 
+from attnmath.arrays import ArrayLike
 from attnmath.checks import flag, one_of
 from attnmath.figures.drawing import (
     SCALES,
@@ -23,13 +24,13 @@ from attnmath.figures.drawing import legend as draw_legend
 
 
 def recall_against(
-    points: Mapping[str, ArrayLike], *, connected: bool = False, chance: float | None = None, xlabel: str = "",
-    xscale: str = "linear", ticks: ArrayLike | None = None, title: str = "",
+    points: Mapping[str, Real[ArrayLike, "_ 4"]], *, connected: bool = False, chance: float | None = None,
+    xlabel: str = "", xscale: str = "linear", ticks: Real[ArrayLike, "_"] | None = None, title: str = "",
     legend: Literal["best", "center"] | None = "best", ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw recall with its interval against a quantity, one marker for each kind of attention.
 
-    points : label to rows of x, recall, lower and upper end of its interval, shape (N, 4).
+    points : label to rows of x, recall, lower and upper end of its interval.
     connected : join the points of a kind.  chance : level of guessing, a grey line.
     xscale : "linear" or "log".  ticks : the only marks of the horizontal axis.
     legend : its place, or None for no legend.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from jaxtyping import Real
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike
 
+from attnmath.arrays import ArrayLike
 from attnmath.figures.drawing import (
     axes_or_new,
     labelled,
@@ -21,7 +22,7 @@ from attnmath.figures.drawing import (
 
 
 def clouds_over_diagonal(
-    clouds: Mapping[str, tuple[ArrayLike, ArrayLike]], *, xlabel: str = "", ylabel: str = "",
+    clouds: Mapping[str, tuple[Real[ArrayLike, "..."], Real[ArrayLike, "..."]]], *, xlabel: str = "", ylabel: str = "",
     special: Mapping[str, tuple[float, float]] | None = None, ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw clouds of points (x, y) beside the grey diagonal y = x.
@@ -52,11 +53,11 @@ def clouds_over_diagonal(
 
 
 def errors_by_method(
-    x: ArrayLike, errors: Mapping[str, ArrayLike], *, xlabel: str = "", ax: Axes | None = None
+    x: Real[ArrayLike, "N"], errors: Mapping[str, Real[ArrayLike, "N"]], *, xlabel: str = "", ax: Axes | None = None
 ) -> Axes:
     """Draw relative errors as points on a logarithmic axis, between the rounding of a double and 1.
 
-    x : shape (N,).  errors : label to N values. What is smaller than the rounding is drawn at the rounding; what
+    errors : by label. What is smaller than the rounding is drawn at the rounding; what
     is no number, or off by more than 1, is drawn at 1.
     """
     x = numbers(x, "x")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
+from jaxtyping import Num, Real
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike
 
+from attnmath.arrays import ArrayLike
 from attnmath.figures.drawing import (
     axes_or_new,
     complex_numbers,
@@ -22,17 +23,16 @@ from attnmath.figures.drawing import (
 
 
 def dots_by_layer(
-    values: ArrayLike,
+    values: Real[ArrayLike, "layers heads"],
     *,
-    bounds: Sequence[float] = (),
-    intervals: tuple[ArrayLike, ArrayLike] | None = None,
+    bounds: Real[ArrayLike, "_"] = (),
+    intervals: tuple[Real[ArrayLike, "layers heads"], Real[ArrayLike, "layers heads"]] | None = None,
     ylabel: str = "",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one dot for each head above its layer, with horizontal lines at known bounds.
 
-    values : shape (layers, heads).
-    intervals : lower and upper bounds of each head's value, of the same shape; drawn as bars.
+    intervals : lower and upper bounds of each head's value; drawn as bars.
     """
     dots = numbers(values, "values", ndim=2)
     levels = () if isinstance(bounds, tuple | list) and not bounds else numbers(bounds, "bounds")
@@ -56,12 +56,13 @@ def dots_by_layer(
 
 
 def unit_disc(
-    values: ArrayLike, *, reference: ArrayLike | None = None, title: str = "", ax: Axes | None = None
+    values: Num[ArrayLike, "..."],
+    *,
+    reference: Num[ArrayLike, "..."] | None = None,
+    title: str = "",
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw complex numbers in the unit disc; reference values are small crosses.
-
-    values, reference : of any shape.
-    """
+    """Draw complex numbers in the unit disc; reference values are small crosses."""
     points = complex_numbers(values, "values")
     crosses = None if reference is None else complex_numbers(reference, "reference")
     words(title, "title")
@@ -78,7 +79,7 @@ def unit_disc(
 
 
 def decays_beside_predictions(
-    decays: Mapping[str, ArrayLike], rates: Mapping[str, float], *, ylabel: str = "", ax: Axes | None = None
+    decays: Mapping[str, Real[ArrayLike, "_"]], rates: Mapping[str, float], *, ylabel: str = "", ax: Axes | None = None
 ) -> Axes:
     """Draw sequences that fall with k = 1, 2, ... over grey lines rate^k, on a logarithmic axis.
 
@@ -103,11 +104,16 @@ def decays_beside_predictions(
 
 
 def rates_on_the_diagonal(
-    predicted: ArrayLike, measured: ArrayLike, *, xlabel: str = "", ylabel: str = "", ax: Axes | None = None
+    predicted: Real[ArrayLike, "..."],
+    measured: Real[ArrayLike, "..."],
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw positive measured rates against predicted ones on logarithmic axes, over the diagonal.
 
-    predicted, measured : of any shape, as many of each.
+    There are as many of each, in whatever shape.
     """
     x = np.ravel(numbers(predicted, "predicted", ndim=None, positive=True))
     y = np.ravel(numbers(measured, "measured", ndim=None, positive=True))
@@ -124,12 +130,12 @@ def rates_on_the_diagonal(
 
 
 def quantile_bands(
-    bands: Mapping[str, ArrayLike], *, mark: float | None = None, xlabel: str = "", ylabel: str = "",
+    bands: Mapping[str, Real[ArrayLike, "3 _"]], *, mark: float | None = None, xlabel: str = "", ylabel: str = "",
     ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw falling sequences as a median within a band, on a logarithmic axis.
 
-    bands : label to lower quantile, median and upper quantile, positive, shape (3, n).
+    bands : label to lower quantile, median and upper quantile, positive.
     mark : an index to mark with a dotted line.
     """
     drawn = [(label, _band(values, name)) for label, values, name in labelled(bands, "bands")]

@@ -11,12 +11,15 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
 from attnmath.checks import instance, one_of, positive_integer
 from attnmath.kernels import elu_plus_one
 from attnmath.recall.task import KEYS, VALUES
+
+Weigh = Callable[[Float[Tensor, "size n d"], Float[Tensor, "size n d"], Float[Tensor, ""]], Float[Tensor, "size n n"]]
 
 #: Keeps rows of zeros, which relu^2 can make, from dividing by 0.
 _TINY = 1e-9
@@ -51,8 +54,8 @@ def _decay(q: Tensor, k: Tensor, rate: Tensor) -> Tensor:
     return torch.sigmoid(rate) ** distance.expand(q.shape[0], -1, -1)
 
 
-#: The attentions under test: unnormalised weights from queries and keys, shape (size, n, n).
-ATTENTIONS: Mapping[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = MappingProxyType({
+#: The attentions under test: unnormalised weights from queries, keys and a rate of decay.
+ATTENTIONS: Mapping[str, Weigh] = MappingProxyType({
     "softmax": _exponential,
     "relu^2": _relu_squared,
     "elu+1": _linear,
@@ -79,8 +82,8 @@ class Layer(nn.Module):
             skip_init(nn.Linear, width, 2 * width), nn.GELU(), skip_init(nn.Linear, 2 * width, width)
         )
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the layer's output, shape of x, and its weights, shape (size, n, n)."""
+    def forward(self, x: Float[Tensor, "size n d"]) -> tuple[Float[Tensor, "size n d"], Float[Tensor, "size n n"]]:
+        """Return the layer's output and its weights."""
         normed = self.norm(x)
         previous = nn.functional.pad(normed, (0, 0, 1, 0))[:, :-1]
         q, k, v = (self.project[i](self.now[i] * normed + self.before[i] * previous) for i in range(3))
@@ -112,8 +115,10 @@ class Recaller(nn.Module):
                 if part.bias is not None:
                     nn.init.zeros_(part.bias)
 
-    def forward(self, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return logits, shape (size, n, VALUES), and the weights of both layers."""
+    def forward(
+        self, tokens: Int[Tensor, "size n"]
+    ) -> tuple[Float[Tensor, "size n values"], list[Float[Tensor, "size n n"]]]:
+        """Return logits over the values, and the weights of both layers."""
         x: Any = self.embed(tokens)
         weights = []
         for layer in self.layers:

@@ -9,9 +9,10 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float, Real
 from scipy import stats
 
+from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import about, floats, function, instance, number, one_of, positive_integer
 from attnmath.estimate import Estimate, mean
 from attnmath.recall.table import ATTENTION_NAMES, read_table
@@ -83,8 +84,10 @@ def recall(cell: Cell) -> Estimate:
     return mean([run["recall"] for run in runs])
 
 
-def by_width_and_seed(cells: Sequence[Cell], attention: str, quantity: Callable[[Row], float]) -> NDArray[Any]:
-    """Return the means over the numbers of pairs of a quantity of the runs, shape (widths, seeds), both ascending.
+def by_width_and_seed(
+    cells: Sequence[Cell], attention: str, quantity: Callable[[Row], float]
+) -> Float[Numpy, "widths seeds"]:
+    """Return the means over the numbers of pairs of a quantity of the runs, widths and seeds ascending.
 
     Runs of one width and one seed begin with the same weights, so they are averaged and count once.
 
@@ -109,8 +112,8 @@ def by_width_and_seed(cells: Sequence[Cell], attention: str, quantity: Callable[
     return np.array([[np.mean(found[width, seed]) for seed in seeds] for width in widths])
 
 
-def over_seeds(table: ArrayLike) -> Estimate:
-    """Mean of a table of shape (widths, seeds), at least 2 seeds.
+def over_seeds(table: Real[ArrayLike, "widths seeds"]) -> Estimate:
+    """Mean of a table with at least 2 seeds.
 
     The widths are fixed by the design. Models of one seed begin with the same random numbers at every width, so the
     seeds are the independent units, each with its mean over the widths.
@@ -124,7 +127,9 @@ def over_seeds(table: ArrayLike) -> Estimate:
     return mean(values.mean(axis=0))
 
 
-def interval(estimate: Estimate, runs: int, coverage: float = 0.95) -> tuple[Any, Any]:
+def interval(
+    estimate: Estimate, runs: int, coverage: float = 0.95
+) -> tuple[Float[Array, "*shape"] | float, Float[Array, "*shape"] | float]:
     """Student's interval for a mean over so few runs.
 
     >>> low, high = interval(Estimate(0.5, 0.1), 3)

@@ -11,14 +11,12 @@ which key is new in every sequence, so nothing can be learned by heart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Int
 
+from attnmath.arrays import Numpy
 from attnmath.checks import fits_memory, generator, positive_integer
-
-Integers = NDArray[Any]
 
 #: Tokens that serve as keys and as values.
 KEYS, VALUES = 64, 16
@@ -26,13 +24,13 @@ KEYS, VALUES = 64, 16
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences of tokens, shape (size, 3 pairs), and the answers at the last `pairs` positions, shape (size, pairs).
+    """Sequences of n = 3 pairs tokens, and the answers at the last `pairs` positions.
 
     Tokens 0 ... KEYS - 1 are keys, the next VALUES are values; answers count values from 0.
     """
 
-    tokens: Integers
-    answers: Integers
+    tokens: Int[Numpy, "size n"]
+    answers: Int[Numpy, "size pairs"]
 
 
 def draw(size: int, pairs: int, rng: np.random.Generator) -> Batch:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Real
 from torch import nn
 
+from attnmath.arrays import ArrayLike
 from attnmath.checks import floats, instance, non_negative_integer, one_of, positive, positive_integer
 from attnmath.recall.models import ATTENTIONS, Recaller
 from attnmath.recall.task import KEYS, draw
@@ -92,8 +94,8 @@ def measure(model: Recaller, settings: Settings, sequences: int = 512) -> dict[s
     return found
 
 
-def concentration(rows: Any) -> tuple[float, float]:
-    """Mean S(a) and mean n S^2 of the causal rows at the last positions, shape (size, pairs, n).
+def concentration(rows: Real[ArrayLike, "size pairs n"]) -> tuple[float, float]:
+    """Mean S(a) and mean n S^2 of the causal rows at the last positions.
 
     Row i of them has n - pairs + 1 + i entries that are not masked. Rows of zeros, which relu^2 can make,
     have no S and are left out; NaN if there is no other.

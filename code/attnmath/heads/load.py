@@ -1,7 +1,7 @@
 """The attention heads that the book measures: queries and keys of a real trained encoder.
 
 `load_heads()` gives the 72 heads of all-MiniLM-L6-v2 on one passage; `data/README.md` tells
-where they come from. `read_heads` reads a file that ``python -m attnmath.extract`` has made
+where they come from. `read_heads` reads a file that ``python -m attnmath.heads.extract`` has made
 from another model.
 """
 
@@ -12,11 +12,11 @@ import zipfile
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Float
 
+from attnmath.arrays import Numpy
 from attnmath.attention import attention_weights, scores
 from attnmath.checks import floats, one_of, path_to
 
@@ -31,11 +31,11 @@ SAMPLES = {
 class Heads:
     """Queries and keys of every head of an encoder on one text.
 
-    Q, K : float64, shape (layers, heads, n, d_k).  tokens : the n tokens.
+    Q, K : in float64.  tokens : the n tokens.
     """
 
-    Q: NDArray[Any]
-    K: NDArray[Any]
+    Q: Float[Numpy, "layers heads n d_k"]
+    K: Float[Numpy, "layers heads n d_k"]
     tokens: tuple[str, ...]
 
     @property
@@ -58,12 +58,12 @@ class Heads:
         """Width of a head."""
         return int(self.Q.shape[3])
 
-    def scores(self) -> NDArray[Any]:
-        """Scaled scores of every head, shape (layers, heads, n, n)."""
+    def scores(self) -> Float[Numpy, "layers heads n n"]:
+        """Scaled scores of every head."""
         return scores(self.Q, self.K)
 
-    def weights(self) -> NDArray[Any]:
-        """Attention weights of every head, shape (layers, heads, n, n), equation (5.5.1)."""
+    def weights(self) -> Float[Numpy, "layers heads n n"]:
+        """Attention weights of every head, equation (5.5.1)."""
         return attention_weights(self.Q, self.K)
 
 
@@ -87,7 +87,7 @@ def load_heads(sample: str = "passage") -> Heads:
 
 
 def read_heads(path: str | Path) -> Heads:
-    """Read heads from a file of ``python -m attnmath.extract``; no pickle is loaded.
+    """Read heads from a file of ``python -m attnmath.heads.extract``; no pickle is loaded.
 
     Raises `FileNotFoundError` for a missing file and `ValueError` for one with other contents.
     """
@@ -96,7 +96,7 @@ def read_heads(path: str | Path) -> Heads:
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in ("Q", "K", "tokens") if name in arrays.files}
     except (ValueError, EOFError, IsADirectoryError, zipfile.BadZipFile) as error:
-        raise ValueError(f"path: expected a file of python -m attnmath.extract, got {path} ({error})") from None
+        raise ValueError(f"path: expected a file of python -m attnmath.heads.extract, got {path} ({error})") from None
     if missing := {"Q", "K", "tokens"} - set(found):
         raise ValueError(f"path: expected the arrays Q, K and tokens in {path}, missing {', '.join(sorted(missing))}")
     Q, K = (floats(found[name], f"path: {name}") for name in "QK")

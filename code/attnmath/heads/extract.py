@@ -1,4 +1,4 @@
-"""``python -m attnmath.extract MODEL``: the queries and keys of a local model's heads, as one small file.
+"""``python -m attnmath.heads.extract MODEL``: the queries and keys of a local model's heads, as one small file.
 
 MODEL is a directory in Hugging Face's layout (config.json, tokenizer.json, model.safetensors).
 Without further options the command re-makes the samples of the package, byte for byte, and
@@ -13,21 +13,20 @@ import io
 import zipfile
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Shaped
 
 from attnmath.attention import attention_weights
 from attnmath.checks import instance
-from attnmath.encoder import Encoder, load_encoder, tokenize, weights_hash
-from attnmath.heads import SAMPLES
+from attnmath.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
+from attnmath.heads.load import SAMPLES
 
 #: SHA-256 of the weights of sentence-transformers/all-MiniLM-L6-v2 (model.safetensors).
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-def archive(arrays: dict[str, NDArray[Any]]) -> bytes:
+def archive(arrays: dict[str, Shaped[np.ndarray, "..."]]) -> bytes:
     """Encode arrays as an .npz file whose bytes depend on the arrays alone: no dates, no compression."""
     if not isinstance(arrays, dict) or not all(isinstance(name, str) for name in arrays):
         raise TypeError(f"arrays: expected a dictionary from names to arrays, got {type(arrays).__name__}")
@@ -56,7 +55,7 @@ def extract(encoder: Encoder, directory: Path, text: str) -> tuple[bytes, float]
 
 def main(arguments: list[str] | None = None) -> int:
     """Extract the shipped samples, or the text of a file; return 0."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.extract", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m attnmath.heads.extract", description=__doc__)
     parser.add_argument("model", type=Path, help="a local model directory")
     parser.add_argument("--out", type=Path, default=Path(), help="the folder to write to (default: here)")
     parser.add_argument("--text", type=Path, help="a text file of your own (default: the samples of the package)")

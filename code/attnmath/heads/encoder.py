@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int, Integer
 from numpy.typing import NDArray
 from scipy import special
 
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.attention import attention_weights
 from attnmath.checks import path_to, positive_integer
 
@@ -33,7 +35,7 @@ class Encoder:
     heads: int
     width: int
     epsilon: float
-    parameters: Mapping[str, Floats]
+    parameters: Mapping[str, Float[Numpy, "..."]]
 
     @property
     def d_k(self) -> int:
@@ -45,8 +47,10 @@ class Encoder:
         """Number of positions that the model has embeddings for."""
         return len(self.parameters["embeddings.position_embeddings.weight"])
 
-    def queries_and_keys(self, ids: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """Q and K of every head for one sequence of token ids, each (layers, heads, n, d_k)."""
+    def queries_and_keys(
+        self, ids: Integer[ArrayLike, "n"]
+    ) -> tuple[Float[Numpy, "layers heads n d_k"], Float[Numpy, "layers heads n d_k"]]:
+        """Q and K of every head for one sequence of token ids."""
         ids = _token_ids(ids, self.longest, len(self.parameters["embeddings.word_embeddings.weight"]))
         X = self._embed(ids)
         found = []
@@ -104,7 +108,7 @@ def load_encoder(directory: str | Path) -> Encoder:
     return Encoder(layers, heads, width, float(config.get("layer_norm_eps", 1e-12)), parameters)
 
 
-def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[str], NDArray[np.int64]]:
+def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[str], Int[Numpy, "n"]]:
     """Tokens and ids of a text, with the model's own tokenizer; a text of more than `longest` tokens is refused."""
     from tokenizers import Tokenizer
 

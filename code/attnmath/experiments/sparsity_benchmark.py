@@ -1,6 +1,6 @@
 """Accuracy and speed of four ways to compute S for relu^2, article equation (6).
 
-``python -m attnmath.sparsity_benchmark --out DIR`` measures them and writes the table that the book
+``python -m attnmath.experiments.sparsity_benchmark --out DIR`` measures them and writes the table that the book
 shows, with the versions and the machine beside it. Accuracy is against 60 digits of mpmath.
 """
 
@@ -24,10 +24,12 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float, Real
+from numpy.typing import NDArray
 from scipy import integrate, special
 
 from attnmath import sparsity
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import about, floats, one_of, positive_integer, silent
 
 Floats = NDArray[Any]
@@ -38,7 +40,7 @@ RATIOS = (-40.0, -20.0, -10.0, -7.0, -6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0,
 DRAWS = 100_000
 
 
-def printed(t: ArrayLike) -> Floats:
+def printed(t: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:
     """The article's expression in double precision, at beta = t and gamma = 1; NaN or inf where it breaks.
 
     >>> float(printed(0.0).round(6))
@@ -52,7 +54,7 @@ def printed(t: ArrayLike) -> Floats:
         return np.asarray(top / (np.pi**0.25 * np.sqrt(inside)))
 
 
-def quadrature(t: ArrayLike) -> Floats:
+def quadrature(t: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:
     """The two moments by `scipy.integrate.quad` with its default tolerances; NaN where one comes out as 0.
 
     >>> float(quadrature(0.0).round(6))
@@ -72,7 +74,7 @@ def quadrature(t: ArrayLike) -> Floats:
         return np.asarray([ratio(float(x)) for x in np.ravel(t)]).reshape(np.shape(t))
 
 
-def monte_carlo(t: ArrayLike) -> Floats:
+def monte_carlo(t: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:
     """S of a row of `DRAWS` seeded random keys; NaN where none of them is above 0.
 
     >>> bool(abs(monte_carlo(0.0) - 6**-0.5) < 0.01)
@@ -86,7 +88,7 @@ def monte_carlo(t: ArrayLike) -> Floats:
     return np.asarray(found).reshape(np.shape(t))
 
 
-def this_package(t: ArrayLike) -> Floats:
+def this_package(t: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:
     """`attnmath.sparsity.relu_squared` at beta = t and gamma = 1."""
     with about("t"):
         return sparsity.relu_squared(t, 1.0)
@@ -111,7 +113,7 @@ def exact(t: float) -> mp.mpf:
         return m2 / mp.sqrt(m4)
 
 
-def relative_errors(method: str, ratios: ArrayLike = RATIOS) -> Floats:
+def relative_errors(method: str, ratios: Real[ArrayLike, "N"] = RATIOS) -> Float[Numpy, "N"]:
     """Relative error of a method at each ratio; inf where it returns no number.
 
     >>> bool(relative_errors("this package", [-40.0, 40.0]).max() < 4e-15)
@@ -143,7 +145,7 @@ def load_table() -> list[dict[str, Any]]:
 
 def main() -> int:
     """Measure all methods and write the table and how it came about."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.sparsity_benchmark", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m attnmath.experiments.sparsity_benchmark", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="directory for sparsity_benchmark.csv and .json")
     folder = parser.parse_args().out
     if not folder.is_dir():
@@ -156,8 +158,9 @@ def main() -> int:
     table = "\n".join(lines) + "\n"
     (folder / "sparsity_benchmark.csv").write_bytes(table.encode())
     versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
-    record = {"command": " ".join(["python -m attnmath.sparsity_benchmark", *sys.argv[1:]]), "versions": versions,
-              "machine": platform.machine(), "cores": os.cpu_count(), "draws": DRAWS, "seed": 6,
+    command = " ".join(["python -m attnmath.experiments.sparsity_benchmark", *sys.argv[1:]])
+    record = {"command": command, "versions": versions, "machine": platform.machine(), "cores": os.cpu_count(),
+              "draws": DRAWS, "seed": 6,
               "sha256": hashlib.sha256(table.encode()).hexdigest()}  # fmt: skip
     (folder / "sparsity_benchmark.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return 0
