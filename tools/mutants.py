@@ -1,8 +1,8 @@
 """Mutation testing: change the package in one place at a time and see whether a test notices.
 
-``python tools/mutants.py [--sample N] [--seed S] [--jobs N] [MODULES]`` asks Cosmic Ray for the mutants of the numeric,
-ledger and recall modules, draws a sample, and runs for each the tests and the examples of its module in a copy of the
-book. Results are kept as they come: an interrupted run goes on where it was, as long as neither the modules nor the
+``python tools/mutants.py [--sample N] [--seed S] [--jobs N] [MODULES]`` asks Cosmic Ray for the mutants of the package
+but its figures and derivations, draws a sample, and runs for each the tests and the examples of its module in a copy of
+the book. Results are kept as they come: an interrupted run goes on where it was, as long as neither the modules nor the
 tests change. A mutant that no test can notice is listed in tests/equivalent_mutants.yml, with the reason.
 """
 
@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 import stamps
 
-MUTATED = ("*.py", "ledger/*.py", "recall/*.py")  # below code/attnmath
+MUTATED = ("*.py", "experiments/*.py", "heads/*.py", "ledger/*.py", "recall/*.py")  # below code/attnmath
 LEAST_KILLED, TIMEOUT = 0.95, 300.0
 
 
