@@ -1,10 +1,9 @@
 """Mutation testing: change the package in one place at a time and see whether a test notices.
 
 ``python tools/mutants.py [--sample N] [--seed S] [--jobs N] [MODULES]`` asks Cosmic Ray for the mutants of the numeric,
-ledger and recall modules (but of no `|`: nearly all are in annotations, which nothing evaluates), draws a sample, and
-runs for each the tests and the examples of its module in a copy of the book. Results are kept as they come: an
-interrupted run goes on where it was, as long as neither the modules nor the tests change. A mutant that no test can
-notice is listed in tests/equivalent_mutants.yml, with the reason.
+ledger and recall modules (but of no `|`: nearly all are in annotations, which nothing evaluates), and runs for each of
+a sample the tests and the examples of its module in a copy of the book. An interrupted run goes on where it was, as
+long as neither modules nor tests change. tests/equivalent_mutants.yml lists those that no test can notice, and why.
 """
 
 from __future__ import annotations
