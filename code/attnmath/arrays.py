@@ -20,15 +20,26 @@ from abc import ABC
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike as ArrayLike  # what an argument may be: an array, or numbers in nested lists
 
 #: An array of the library that the arguments came in: numpy, torch, ... It has no static type of its own: what
 #: `array_namespace` returns is unknown to mypy, and numpy in, numpy out cannot be said of lists as well.
 Array: TypeAlias = Any
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike as ArrayLike
+
     Numpy: TypeAlias = np.ndarray
-else:
+else:  # jaxtyping reads unions of classes, which numpy's `ArrayLike` is no longer from numpy 2.5 on
+
+    class Readable(ABC):  # noqa: B024
+        """An array of any library: what numpy can read as an array."""
+
+        @classmethod
+        def __subclasshook__(cls, other: type) -> bool:
+            return hasattr(other, "__array__")
+
+    #: What an argument may be: an array, or numbers in nested lists, which become arrays.
+    ArrayLike = Readable | bool | int | float | complex
 
     class Numpy(ABC):  # noqa: B024 (a name for the two classes)
         """An array of numpy, or one of its scalars where no axis is left."""
