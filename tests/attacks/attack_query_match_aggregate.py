@@ -55,6 +55,23 @@ def an_average_stays_in_the_box(Q, K, V):
     return within_the_box(softmax(scores(Q, K)), V)
 
 
+def along_a_direction(P, V):
+    """Compare the output, measured along every direction from one value to another, with the values so measured."""
+    directions = (V[:, :1] - V).swapaxes(1, 2)
+    return within_the_box(P, V @ directions)
+
+
+@attack(
+    "5.1.1/weighted-average",
+    on=instances.attention.such_that(moderate(10)),
+    wrong={
+        "weights of another sign": lambda Q, K, V: along_a_direction(1.5 * softmax(scores(Q, K)) - 0.5 / K.shape[1], V)
+    },
+)
+def an_average_stays_in_the_convex_hull(Q, K, V):
+    return along_a_direction(softmax(scores(Q, K)), V)
+
+
 def no_output_is_longer(P, V, factor=1.0):
     longest = np.linalg.norm(V, axis=2).max(axis=1)
     return at_most(np.linalg.norm(P @ V, axis=2), factor * longest, rounding(4 * sum(V.shape[1:]), longest))
