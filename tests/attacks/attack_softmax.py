@@ -313,7 +313,7 @@ led = instances.probability_rows.such_that(lambda p: p.max(axis=1) >= 0.5)
     wrong={
         "a larger lower bound": lambda p: band(p, low=1.6),
         "a smaller upper bound": lambda p: band(p, high=1.9),
-        "no weight of one half": (instances.probability_rows, band),
+        "no weight of one half": instances.probability_rows,
     },
 )
 def the_norm_is_of_the_order_of_the_rest(p):
