@@ -66,7 +66,12 @@ def leaders_share(s, c, ties=True):
     return at_most(lower, weight, slack) & at_most(weight, 1 / m, slack)
 
 
-@attack("5.1.5/hard", on=stretched, wrong={"ties are overlooked": lambda s, c: leaders_share(s, c, ties=False)})
+@attack(
+    "5.1.5/hard",
+    "softmax/temperature",
+    on=stretched,
+    wrong={"ties are overlooked": lambda s, c: leaders_share(s, c, ties=False)},
+)
 def maxima_share_the_weight(s, c):
     return leaders_share(s, c)
 
@@ -79,7 +84,12 @@ def near_uniform(s, factor=1.0):
     return at_most(low, p.min(axis=1), slack) & at_most(p.max(axis=1), high, slack)
 
 
-@attack("5.1.5/hard", on=instances.score_rows, wrong={"half of the distance": lambda s: near_uniform(s, 0.5)})
+@attack(
+    "5.1.5/hard",
+    "softmax/temperature",
+    on=instances.score_rows,
+    wrong={"half of the distance": lambda s: near_uniform(s, 0.5)},
+)
 def small_distances_keep_weights_near_uniform(s):
     return near_uniform(s)
 
@@ -100,7 +110,6 @@ def central_differences(s, closed):
 
 
 @attack(
-    "softmax/autograd",
     "softmax/potential",
     "5.1.8",
     on=ROWS,
@@ -133,12 +142,52 @@ def weights_are_the_gradient_of_the_potential(s):
     return gradient_of_log_sum(s, softmax(s))
 
 
+def log_sum(s: Array) -> Array:
+    top = s.max(axis=1)
+    return top + np.log(np.exp(s - top[:, None]).sum(axis=1))
+
+
+def log_sum_shifts(s, C, factor=1.0):
+    size = 1 + np.abs(s).max(axis=1) + np.abs(C)
+    return equal(log_sum(s + C[:, None]), log_sum(s) + factor * C, rounding(8 * s.shape[1], size))
+
+
+@attack(
+    "softmax/potential",
+    on=shifted,
+    wrong={"the shift is lost": lambda s, C: log_sum_shifts(s, C, 0.0)},
+)
+def a_shift_is_added_to_log_sum_exp(s, C):
+    return log_sum_shifts(s, C)
+
+
+def near_the_maximum(s, low=None, high=None):
+    """M + log m <= L <= M + log n, where m scores share the maximum M."""
+    M, n = s.max(axis=1), s.shape[1]
+    m = (s == M[:, None]).sum(axis=1)
+    low, high = np.log(m) if low is None else low, np.log(n) if high is None else high
+    slack = rounding(8 * n, 1 + np.abs(s).max(axis=1))
+    return at_most(M + low, log_sum(s), slack) & at_most(log_sum(s), M + high, slack)
+
+
+@attack(
+    "softmax/potential",
+    on=instances.score_rows,
+    wrong={
+        "one for the number of scores": lambda s: near_the_maximum(s, high=0.0),
+        "all scores at the maximum": lambda s: near_the_maximum(s, low=np.log(s.shape[1])),
+    },
+)
+def log_sum_exp_is_near_the_maximum(s):
+    return near_the_maximum(s)
+
+
 def constants_vanish(J, p):
     return equal(J.sum(axis=2), 0.0, rounding(4 * p.shape[1], np.ones(len(p))))
 
 
 @attack(
-    "softmax/null-vector",
+    "softmax/semidefinite",
     on=instances.probability_rows,
     wrong={"the diagonal alone": lambda p: constants_vanish(jacobian(p) * np.eye(p.shape[1]), p)},
 )
@@ -164,7 +213,7 @@ def largest_eigenvalue(p, bound):
 
 
 @attack(
-    "softmax/eigenvalue",
+    "softmax/norm",
     "theorem-jacobian-norm",
     on=instances.probability_rows,
     wrong={"a quarter": lambda p: largest_eigenvalue(p, 0.25), "0.499": lambda p: largest_eigenvalue(p, 0.499)},
@@ -220,27 +269,55 @@ def a_bounded_gradient_passes_the_rest_only(p, v):
     return gradient_at_most(p, v, 2.0)
 
 
-pairs = instances.score_rows.such_that(lambda s: np.full(len(s), s.shape[1] == 2)).such_that(
-    lambda s: np.ptp(s, axis=1) < 300
-)
+level = instances.score_rows.such_that(moderate(30)).also(v=lambda rng, s: entries(rng, len(s), s.shape[1:]))
 
 
-def between(s, low, high):
-    g = np.ptp(s, axis=1)
-    t, p = np.exp(-g), softmax(s)
-    norm = 2 * p[:, 0] * p[:, 1]
-    # The gap is exact up to the rounding of the scores, which changes the norm by as much relatively.
-    slack = rounding(32, norm, 1 + np.abs(s).max(axis=1))
-    return at_most(low * t, norm, slack) & at_most(norm, high * t, slack)
+def every_direction_is_felt(s, v, centred=True, power=1.0):
+    """v^T J v >= exp(-D)/n |v|^2 for v with the sum 0."""
+    n, D = s.shape[1], np.ptp(s, axis=1)
+    v = v / np.abs(v).max(axis=1, keepdims=True).clip(1e-300)
+    v = v - v.mean(axis=1, keepdims=True) if centred else v
+    p = softmax(s)
+    spread = (p * (v - (p * v).sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return at_most(np.exp(-D) / n**power * (v**2).sum(axis=1), spread, rounding(16 * n, np.ones(len(s))))
 
 
 @attack(
     "5.1.5/gradient-size",
-    on=pairs,
-    wrong={"from t on": lambda s: between(s, 1.0, 2.0), "up to t": lambda s: between(s, 0.5, 1.0)},
+    on=level,
+    wrong={
+        "constants are felt too": lambda s, v: every_direction_is_felt(s, v, centred=False),
+        "the number of keys is forgotten": lambda s, v: every_direction_is_felt(s, v, power=0.0),
+    },
 )
-def the_norm_of_two_keys_is_exponential_in_the_gap(s):
-    return between(s, 0.5, 2.0)
+def moderate_scores_lose_no_direction(s, v):
+    return every_direction_is_felt(s, v)
+
+
+def band(p, low=1.0, high=2.0):
+    """low p(1-p) <= norm <= high p(1-p) for the largest weight p; 1 - p is summed from the others."""
+    ascending = np.sort(p, axis=1)
+    rest = ascending[:, :-1].sum(axis=1)
+    product, norm = ascending[:, -1] * rest, frobenius(jacobian(p))
+    slack = rounding(8 * p.shape[1] ** 2, np.ones(len(p)))
+    return at_most(low * product, norm, slack) & at_most(norm, high * product, slack)
+
+
+led = instances.probability_rows.such_that(lambda p: p.max(axis=1) >= 0.5)
+
+
+@attack(
+    "proposition-softmax-band",
+    "exercise-softmax-band",
+    on=led,
+    wrong={
+        "a larger lower bound": lambda p: band(p, low=1.6),
+        "a smaller upper bound": lambda p: band(p, high=1.9),
+        "no weight of one half": instances.probability_rows,
+    },
+)
+def the_norm_is_of_the_order_of_the_rest(p):
+    return band(p)
 
 
 def _tied(rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> tuple[Array, Array]:
@@ -266,7 +343,7 @@ def norm_near_half(s, c, limit=0.5):
     )
 
 
-@attack("softmax/tie", on=tied, wrong={"the limit is 1/4": lambda s, c: norm_near_half(s, c, 0.25)})
+@attack("softmax/temperature", on=tied, wrong={"the limit is 1/4": lambda s, c: norm_near_half(s, c, 0.25)})
 def two_leaders_have_the_largest_norm(s, c):
     return norm_near_half(s, c)
 
@@ -287,7 +364,7 @@ def loss_gradient(s, target, expected):
 
 
 @attack(
-    "softmax/cross-entropy",
+    "exercise-softmax-cross-entropy",
     on=right,
     wrong={"the target is forgotten": lambda s, target: loss_gradient(s, target, softmax(s))},
 )
@@ -350,7 +427,7 @@ def rate(s, T, count=True):
 
 
 @attack(
-    "softmax/rate",
+    "exercise-softmax-rate",
     on=cold,
     wrong={"the number of rivals is forgotten": lambda s, T: rate(s, T, count=False)},
 )

@@ -24,7 +24,7 @@ def test_attention_heatmap_labels_queries_and_keys() -> None:
 
 def test_matrix_heatmap_writes_the_entries_that_show() -> None:
     ax = matrix_heatmap([[1.0, -0.5, 0.001]])
-    assert [t.get_text() for t in ax.texts] == ["1.00", "-0.50"]
+    assert [t.get_text() for t in ax.texts] == ["1.00", "\N{MINUS SIGN}0.50"]
 
 
 def test_curves_with_a_reference() -> None:

@@ -26,7 +26,7 @@ def matrix_heatmap(matrix: Real[ArrayLike, "n m"], *, limit: float | None = None
     ax.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit)
     for (i, j), value in np.ndenumerate(values):
         if abs(value) >= limit / 50:
-            ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8,
+            ax.text(j, i, f"{value:.2f}".replace("-", "\N{MINUS SIGN}"), ha="center", va="center", fontsize=8,
                     color="white" if abs(value) > 0.6 * limit else "black")  # fmt: skip
     ax.set(xticks=range(values.shape[1]), yticks=range(values.shape[0]), xlabel="$j$", ylabel="$i$")
     ax.set_xticklabels([str(j + 1) for j in range(values.shape[1])])
