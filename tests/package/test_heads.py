@@ -235,6 +235,13 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path, capsys) 
             read_heads(path)
 
 
+@pytest.mark.parametrize(("of_Q", "of_K", "n"), [((1, 2, 3, 4), (1, 2, 3, 5), 3), ((1, 2, 3, 4), (1, 2, 3, 4), 2)])
+def test_queries_keys_and_tokens_that_do_not_fit_are_named(tmp_path: Path, of_Q, of_K, n: int) -> None:
+    np.savez(tmp_path / "heads.npz", Q=np.ones(of_Q), K=np.ones(of_K), tokens=np.array(["a"] * n))
+    with pytest.raises(ValueError, match=rf"path: expected Q and K of shape \(layers, heads, {n}, d_k\)"):
+        read_heads(tmp_path / "heads.npz")
+
+
 def test_a_result_that_cannot_be_written_ends_in_one_line(toy: Path, tmp_path: Path, capsys) -> None:
     (tmp_path / "file").write_text("White rabbits ran")
     arguments = [str(toy), "--text", str(tmp_path / "file"), "--any-weights", "--out", str(tmp_path / "file")]

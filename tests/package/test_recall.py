@@ -69,6 +69,15 @@ def test_models_are_causal_and_rows_normalised(attention: str) -> None:
         assert torch.all(totals < 1 + 1e-9)
 
 
+def test_an_untrained_layer_attends_from_its_own_tokens() -> None:
+    layer = models.Recaller("softmax", 8, torch.Generator().manual_seed(1)).double().layers[0]
+    x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    q, k = (layer.norm(x) @ layer.project[part].weight.mT for part in range(2))
+    hidden = torch.ones(5, 5).triu(1).bool()
+    expected = torch.softmax((q @ k.mT / 8**0.5).masked_fill(hidden, -torch.inf), -1)
+    torch.testing.assert_close(layer(x)[1], expected, rtol=1e-7, atol=1e-7)
+
+
 def test_decay_has_the_articles_row_and_softmax_is_softmax() -> None:
     q, k = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(2)).double()[:, None]
     rate = torch.tensor(0.5, dtype=torch.float64)

@@ -59,6 +59,19 @@ def test_sixty_digits_have_their_range(t: float) -> None:
         benchmark.exact(t)
 
 
+def test_the_command_writes_the_table_and_how_it_was_made(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(benchmark, "METHODS", {"this package": benchmark.this_package})
+    monkeypatch.setattr(sys, "argv", ["sparsity_benchmark", "--out", str(tmp_path)])
+    assert benchmark.main() == 0
+    table = (tmp_path / "sparsity_benchmark.csv").read_text(encoding="utf-8")
+    head, *rows = table.splitlines()
+    assert head == "method,t,relative_error,microseconds"
+    assert [row.split(",")[:2] for row in rows] == [["this package", f"{t:g}"] for t in benchmark.RATIOS]
+    record = json.loads((tmp_path / "sparsity_benchmark.json").read_text(encoding="utf-8"))
+    assert record["sha256"] == hashlib.sha256(table.encode()).hexdigest()
+    assert record["command"] == f"python -m attnmath.experiments.sparsity_benchmark --out {tmp_path}"
+
+
 def test_the_command_refuses_a_missing_folder(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "attnmath.experiments.sparsity_benchmark", "--out", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
