@@ -81,9 +81,7 @@ def _checked(deviation: float, n: int) -> tuple[float, int]:
     return positive(deviation, "deviation", at_most=WIDEST), positive_integer(n, "n", at_most=LONGEST)
 
 
-def _integrands(
-    s: float, n: int
-) -> tuple[Float[Numpy, "points"], Float[Numpy, "points"], Float[Numpy, "points"]]:
+def _integrands(s: float, n: int) -> tuple[Float[Numpy, "points"], Float[Numpy, "points"], Float[Numpy, "points"]]:
     """Return a grid of w, the density of log Z + G on it, and the integrand of the mean collision."""
     x = np.arange(-9, 9, min(_STEP / s, _STEP))
     weights = stats.norm.pdf(x) * (x[1] - x[0])
