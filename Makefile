@@ -66,10 +66,11 @@ execute: environment ## re-run the notebooks that have changed, store their outp
 	@$(RUN) tools/execute.py --jobs $(JOBS) $(if $(ALL),--all)
 	@$(RUN) tools/publish.py
 
-bench: environment ## time the book against its budgets and rewrite the Numbers table of README.md
+bench: environment ## time notebooks and commands against their budgets (ONLY=notebooks, ONLY=book)
 	@$(RUN) tools/bench.py $(if $(ONLY),--only $(ONLY))
 
 mutants: environment ## change the package in one place at a time, and see whether a test notices (SAMPLE=200)
+	@$(VPYTHON) -c "import cosmic_ray" 2>/dev/null || { echo "make mutants needs: $(VENV)/bin/python -m pip install -c constraints.txt -e '.[mutants]'" >&2; exit 1; }
 	@$(RUN) tools/mutants.py --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE))
 
 lock: ## pin in constraints.txt what pyproject.toml asks for, with uv (ALL=1: every pin but torch's anew)

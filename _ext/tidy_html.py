@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.osutil import relative_uri
 
-REPEATED = {"exercise-content", "solution-content", "proof-content"}
+#: The ids that sphinx-exercise and sphinx-proof give to each of their boxes, by the node that bears them.
+REPEATED = {nodes.section: {"exercise-content", "solution-content", "proof-content"}, nodes.admonition: {"proof"}}
 
 
-class UniqueIds(SphinxPostTransform):
-    """Strip the ids that sphinx-exercise and sphinx-proof repeat: an id may stand once on a page."""
-
-    default_priority = 900
-
-    def run(self, **kwargs: Any) -> None:
-        """Visit the sections and the proofs of one page."""
-        for section in self.document.findall(nodes.section):
-            section["ids"] = [name for name in section["ids"] if name not in REPEATED]
-        for proof in self.document.findall(nodes.admonition):
-            proof["ids"] = [name for name in proof["ids"] if name != "proof"]
+def unique_ids(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Strip the ids that are repeated: an id may stand once on a page."""
+    for kind, repeated in REPEATED.items():
+        for node in doctree.findall(kind):
+            node["ids"] = [name for name in node["ids"] if name not in repeated]
 
 
 def enlarge(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Make each picture of a figure a link to its file, so that a click shows it alone and as large as one likes."""
-    if app.builder.format != "html":
-        return
-    for figure in doctree.findall(nodes.figure):
+    for figure in doctree.findall(nodes.figure) if app.builder.format == "html" else ():
         for image in list(figure.findall(nodes.image)):
             _, name = app.env.images.get(image["uri"], (None, ""))
             if name and not isinstance(image.parent, nodes.reference):
@@ -39,24 +32,14 @@ def enlarge(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                 link += image
 
 
-def plain_title(title: str) -> str:
-    r"""Take the delimiters of MathJax out of a title: the tab of a browser shows them as they are.
-
-    >>> plain_title(r"Why divide by \(d_k\)?")
-    'Why divide by d_k?'
-    """
-    return title.replace(r"\(", "").replace(r"\)", "")
-
-
-def tidy_title(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Tidy the title that a page gives to its tab."""
-    if context.get("title"):
-        context["title"] = plain_title(context["title"])
+def plain_title(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Take the delimiters of MathJax out of a page's title: the tab of a browser shows them as they are."""
+    context["title"] = re.sub(r"\\[()]", "", context.get("title") or "")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the repairs."""
-    app.add_post_transform(UniqueIds)
+    app.connect("doctree-resolved", unique_ids)
     app.connect("doctree-resolved", enlarge)
-    app.connect("html-page-context", tidy_title)
+    app.connect("html-page-context", plain_title)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,10 +15,10 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import stamps
 
@@ -27,20 +27,12 @@ KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3
 LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
 
 
-class Result(NamedTuple):
-    """What became of one notebook: the seconds it took, and the failure's report, if any."""
-
-    notebook: Path
-    seconds: float
-    failure: str
-
-
 def fix_environment() -> None:
     """Let each kernel compute the same bytes, whatever the caller's environment says and whichever processor it is.
 
-    The number of threads and the width of the vector instructions decide the order of sums, hence
-    last digits, and eigenvalues near zero show them in a figure. Notebooks run side by side already,
-    so more threads would gain nothing. The caller's settings of Python, IPython and matplotlib are left out.
+    The number of threads and the width of the vector instructions decide the order of sums, hence last digits, and
+    eigenvalues near zero show them in a figure. Notebooks run side by side already, so more threads would gain nothing.
+    The caller's settings of Python, IPython and matplotlib are left out.
     """
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONNOUSERSITE"), "1")
     if platform.machine() in ("x86_64", "AMD64"):  # elsewhere these names mean nothing, and OpenBLAS complains
@@ -92,8 +84,7 @@ def run(path: Path) -> Any:
     )
     try:
         asyncio.run(client.async_execute(cleanup_kc=True, stderr=subprocess.DEVNULL))
-    except (nbclient.exceptions.CellExecutionError, nbclient.exceptions.CellTimeoutError,
-            nbclient.exceptions.DeadKernelError) as error:  # fmt: skip
+    except (nbclient.exceptions.CellControlSignal, nbclient.exceptions.DeadKernelError) as error:
         code = [c for c in notebook.cells if c.cell_type == "code"]
         failed = [k for k, c in enumerate(code, start=1) if any(o.output_type == "error" for o in c.outputs)]
         place = f"code cell {failed[0]} of {len(code)} failed" if failed else type(error).__name__
@@ -101,18 +92,17 @@ def run(path: Path) -> Any:
     return normalise(notebook)
 
 
-def execute(path: Path) -> Result:
-    """Execute a notebook and store its outputs; on a failure leave the file alone."""
+def execute(path: Path) -> str:
+    """Execute a notebook and store its outputs; on a failure leave the file alone. Return the failure, or ""."""
     import nbformat
 
-    started, failure = time.monotonic(), ""
     try:
         text = nbformat.writes(run(path)).rstrip("\n") + "\n"
-        if text != path.read_text(encoding="utf-8"):
-            stamps.write_atomically(path, text)
     except (RuntimeError, nbformat.reader.NotJSONError) as error:
-        failure = f"{os.path.relpath(path, stamps.ROOT)}: {error}\n\nThe file is as it was."
-    return Result(path, time.monotonic() - started, failure)
+        return f"{os.path.relpath(path, stamps.ROOT)}: {error}\n\nThe file is as it was."
+    if text != path.read_text(encoding="utf-8"):
+        stamps.write_atomically(path, text)
+    return ""
 
 
 def due(notebooks: Sequence[Path], *kinds: str) -> dict[Path, str]:
@@ -134,24 +124,32 @@ def read_options(doc: str | None, arguments: list[str] | None) -> tuple[list[Pat
     return stamps.notebooks(p.resolve() for p in options.paths), options.all, max(1, options.jobs)
 
 
+def each(kind: str, work: Callable[[Path], str], due: dict[Path, str], jobs: int) -> list[str]:
+    """Do the work on the notebooks that are due, several at a time; stamp those without a fault, return the faults."""
+
+    def one(notebook: Path) -> str:
+        started = time.monotonic()
+        fault = work(notebook)
+        if not fault:  # an executed notebook is another than before, and is part of its inputs
+            inputs = stamps.inputs_of([notebook]) if kind == "executed" else due
+            stamps.write_atomically(stamps.stamp_of(kind, notebook), inputs[notebook])
+        seconds = time.monotonic() - started
+        print(f"{'FAILED' if fault else kind} {os.path.relpath(notebook, stamps.ROOT)} in {seconds:.1f} s", flush=True)
+        return fault
+
+    # Threads, as the work is done in other processes; the last chapters first: they train models and take longest.
+    return [fault for fault in ThreadPoolExecutor(jobs).map(one, reversed(due)) if fault]
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Execute what is due, report each notebook as it ends, and stamp what went well; return 1 when one failed."""
+    """Execute what is due and stamp what went well; return 1 when a notebook failed."""
     notebooks, everything, jobs = read_options(__doc__, arguments)
-    failures = []
     with stamps.only_one("executed"):
-        stale = notebooks if everything else list(due(notebooks, "executed", "proved"))
+        stale = due(notebooks, *(() if everything else ("executed", "proved")))
         print(f"{len(stale)} of {len(notebooks)} notebooks to execute" + ("" if stale else "; --all runs them anyway"))
-        # Threads, as the work is done in the kernels: an interruption then reaches this process and nothing else.
-        for result in ThreadPoolExecutor(jobs).map(execute, stale):
-            name = os.path.relpath(result.notebook, stamps.ROOT)
-            print(f"{'FAILED  ' if result.failure else 'executed'} {name} in {result.seconds:.1f} s", flush=True)
-            if result.failure:
-                failures.append(result.failure)
-            else:
-                [(notebook, inputs)] = stamps.inputs_of([result.notebook]).items()
-                stamps.write_atomically(stamps.stamp_of("executed", notebook), inputs)
-    print(*failures, sep="\n\n", end="", file=sys.stderr)
-    return int(bool(failures))
+        faults = each("executed", execute, stale, jobs)
+    print(*faults, sep="\n\n", end="", file=sys.stderr)
+    return int(bool(faults))
 
 
 if __name__ == "__main__":

@@ -1,76 +1,66 @@
 """Prove the stored outputs: re-execute notebooks and compare every output with the stored one.
 
-``python tools/prove.py [--all] [--jobs N] [PATHS]`` runs nbval, strictly, on the notebooks that
-have changed since they were last proved, or whose package, claims or pins have. Pictures are
-compared as well, byte for byte (see `compare_pictures`).
+``python tools/prove.py [--all] [--jobs N] [PATHS]`` runs nbval, strictly, on the notebooks that have changed since they
+were last proved, or whose package, claims or pins have. This module is also the plugin of pytest that makes nbval
+strict: by itself it passes over pictures, and over cells whose tags or comments ask for it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
+import sys
 import time
-from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import execute
 import stamps
 
-
-class Watch:
-    """A pytest plugin that stamps each notebook whose code cells have all passed, and notes the cells that have not."""
-
-    def __init__(self, due: dict[str, tuple[Path, str]], left: dict[str, int]) -> None:
-        self.due, self.left, self.interrupted = due, left, False
-        self.failed: dict[str, list[str]] = defaultdict(list)
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """Add one cell's report; nbval counts the code cells from 0, this book from 1."""
-        name, _, cell = report.nodeid.partition("::")
-        self.seconds[name] += report.duration
-        if report.failed or (report.when == "call" and report.skipped):
-            self.failed[name].append(f"code cell {int(cell.removeprefix('Cell ')) + 1}")
-        self.left[name] -= report.when == "teardown"
-        if not self.left[name] and name not in self.failed:
-            notebook, inputs = self.due[name]
-            stamps.write_atomically(stamps.stamp_of("proved", notebook), inputs)
-            print(f"proved {name} in {self.seconds[name]:.1f} s", flush=True)
-
-    def pytest_collectreport(self, report: Any) -> None:
-        """Note a notebook that could not even be read."""
-        if report.failed:
-            self.failed[report.nodeid].append("cannot be read")
-
-    def pytest_keyboard_interrupt(self) -> None:
-        """Note an interruption, which pytest itself turns into an exit code like others."""
-        self.interrupted = True
+#: The tag of a cell whose picture shows seconds, or digits that the processor decides: its words alone are compared.
+THIS_MACHINE = "this-machine"
+PICTURES = ("image/png", "image/svg+xml")
 
 
-def code_cells(notebook: Path) -> list[Any]:
-    """Return the code cells of a stored notebook."""
-    return [c for c in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
+def pytest_itemcollected(item: Any) -> None:
+    """Prepare the comparison of one notebook cell."""
+    item.options |= {"skip": False, "check": True}
+    skipped = {key for key in item.parent.skip_compare if not key.startswith("image/")}
+    if THIS_MACHINE in item.cell.metadata.get("tags", []):
+        skipped.update(PICTURES)
+    item.compare_outputs = partial(item.compare_outputs, skip_compare=skipped)
+    item.format_output_compare = partial(report_difference, item, item.format_output_compare)
 
 
-def prove(due: dict[str, tuple[Path, str]], left: dict[str, int], jobs: int) -> int:
-    """Run nbval over the notebooks that are due, stamp what is proved, and return pytest's exit code."""
-    import pytest
+def report_difference(item: Any, report: Any, kind: str, stored: Any, drawn: Any) -> None:
+    """Report a difference; of two pictures in one line, since a diff of them takes minutes and says nothing."""
+    if kind.startswith("image/"):
+        item.comparison_traceback.append(f"{kind}: the stored picture is not the one that the cell draws now")
+    else:
+        report(kind, stored, drawn)
 
-    watch = Watch(due, left)
-    # A notebook goes to one worker as a whole, the last chapters first: they train models and take longest.
-    spread = ["-n", str(min(jobs, len(due))), "--dist", "loadscope", "--no-loadscope-reorder"] if jobs > 1 else []
-    code = pytest.main(
-        ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={execute.CELL_TIMEOUT}", *spread, "-qq",
-         "--no-header", "-p", "compare_pictures", "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=",
-         f"--rootdir={stamps.ROOT}", *(str(notebook) for notebook, _ in reversed(due.values()))],
-        plugins=[watch],
-    )  # fmt: skip
-    if watch.interrupted:
-        raise KeyboardInterrupt
-    for name, cells in watch.failed.items():
-        print(f"NOT PROVED {name}: {', '.join(cells)}")
-    return int(code)
+
+def prove(notebook: Path) -> str:
+    """Run nbval on a notebook in a process of its own, and return how its outputs differ; "" if they do not."""
+    name = os.path.relpath(notebook, stamps.ROOT)
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    if any(c["cell_type"] == "code" and c["execution_count"] is None for c in cells):  # nbval would pass such a cell
+        return f"{name}: holds code cells that were never executed; `make execute` runs them"
+    command = [
+        sys.executable, "-m", "pytest", "--disable-plugin-autoload", "-p", "nbval.plugin", "-p", "prove",
+        "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={execute.CELL_TIMEOUT}", "-qq", "--no-header", "-rfE",
+        "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=", f"--rootdir={stamps.ROOT}", str(notebook),
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, errors="replace")
+    if done.returncode == 0:
+        return ""
+    said = done.stdout + done.stderr
+    # nbval counts the code cells from 0, this book from 1.
+    differ = [f"code cell {int(k) + 1}" for k in re.findall(r"^(?:FAILED|ERROR) .*::Cell (\d+)", said, re.MULTILINE)]
+    return f"{said}NOT PROVED {name}: {', '.join(differ) or 'cannot be read'}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -79,23 +69,17 @@ def main(arguments: list[str] | None = None) -> int:
     execute.fix_environment()
     started = time.monotonic()
     with stamps.only_one("proved"):
-        found = execute.due(notebooks, *(() if everything else ("proved",)))
-        if not found:
+        due = execute.due(notebooks, *(() if everything else ("proved",)))
+        if not due:
             print(f"notebooks: all {len(notebooks)} proved before, nothing has changed since")
             return 0
-        due = {os.path.relpath(n, stamps.ROOT): (n, inputs) for n, inputs in found.items()}
-        cells = {name: code_cells(notebook) for name, (notebook, _) in due.items()}
-        raw = [name for name, code in cells.items() if any(c["execution_count"] is None for c in code)]
-        for name in raw:  # nbval would pass such a cell unchecked
-            print(f"{name}: holds code cells that were never executed; `make execute` runs them")
-        if raw:
-            return 1
-        code = prove(due, {name: len(cells) for name, cells in cells.items()}, jobs)
+        faults = execute.each("proved", prove, due, jobs)
+    print(*faults, sep="\n", end="\n" if faults else "")
     print(f"notebooks: {len(due)} of {len(notebooks)} executed in {time.monotonic() - started:.1f} s")
-    if code:
+    if faults:
         print("The stored outputs differ from what the code computes now (the differences are shown above).\n"
               "If the change is meant, `make execute` refreshes stored outputs; then read `git diff`.")  # fmt: skip
-    return code
+    return int(bool(faults))
 
 
 if __name__ == "__main__":

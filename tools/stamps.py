@@ -20,8 +20,6 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -37,10 +35,7 @@ IGNORED = {
 
 
 def files(paths: Iterable[Path]) -> list[Path]:
-    """Return the files at or below the paths, sorted, without caches and build outputs.
-
-    A path that does not exist counts as absent, so that its later appearance is a change.
-    """
+    """Return the files at or below the paths, sorted, without caches and build outputs; a path need not exist yet."""
     found: set[Path] = set()
     for path in paths:
         if path.is_file():
@@ -70,10 +65,8 @@ def digest(paths: Iterable[Path], *also: str) -> str:
 def inputs_of(notebooks: Iterable[Path]) -> dict[Path, str]:
     """Return the hash of all that each notebook's outputs depend on: itself, its claims, the package, the pins."""
     common = digest([ROOT / "code", ROOT / "constraints.txt"])
-    return {
-        n: digest([n, *(p for p in n.parent.iterdir() if p.is_file() and p.suffix != ".ipynb")], common)
-        for n in notebooks
-    }
+    beside = {n: [p for p in n.parent.glob("[!.]*") if p.is_file() and p.suffix != ".ipynb"] for n in notebooks}
+    return {n: digest([n, *others], common) for n, others in beside.items()}
 
 
 def stamp_of(kind: str, notebook: Path) -> Path:
@@ -89,16 +82,14 @@ def is_fresh(stamp: Path, inputs: str) -> bool:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file so that no reader, and no interruption, ever leaves half of it; text goes out as UTF-8."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("wb", dir=path.parent, delete=False) as stream:
-        fresh = Path(stream.name)
-        try:
-            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
-            stream.flush()
-            fresh.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-            fresh.replace(path)
-        except BaseException:
-            fresh.unlink(missing_ok=True)
-            raise
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        if path.exists():
+            shutil.copymode(path, fresh)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -124,19 +115,17 @@ def run(main: Callable[[], int]) -> NoReturn:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command if it is due, and return its exit code (0 when it is not due)."""
-    words = sys.argv[1:] if arguments is None else arguments
-    cut = words.index("--") if "--" in words else len(words)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name")
     parser.add_argument("--inputs", nargs="+", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--remove", nargs="*", type=Path, default=[])
-    options, command = parser.parse_args(words[:cut]), words[cut + 1 :]
-    if not command:
-        parser.error("expected the command to run after --")
-    stamp = STAMPS / f"{options.name}.stamp"
+    parser.add_argument("--stamp", type=Path, help="where the stamp is (default: _build/stamps/NAME.stamp)")
+    parser.add_argument("command", nargs="+", help="the command, after --")
+    options = parser.parse_args(arguments)
+    stamp: Path = options.stamp or STAMPS / f"{options.name}.stamp"
     with only_one(options.name):
-        inputs = digest(options.inputs, *command)
+        inputs = digest(options.inputs, *options.command)
         if options.output.exists() and is_fresh(stamp, inputs):
             print(f"{options.name}: up to date")
             return 0
@@ -144,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
         for path in options.remove:
             shutil.rmtree(path, ignore_errors=True)
         started = time.monotonic()
-        code = subprocess.run(command).returncode
+        code = subprocess.run(options.command).returncode
         if code == 0:
             write_atomically(stamp, inputs)
             print(f"{options.name}: done in {time.monotonic() - started:.1f} s")

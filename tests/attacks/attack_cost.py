@@ -67,7 +67,7 @@ def traffic_is(n, d, d_v, result=1):
 
 
 @attack(
-    "cost/traffic",
+    "cost/intensity",
     on=small,
     wrong={"the results are not written": lambda n, d, d_v: traffic_is(n, d, d_v, result=0)},
 )
@@ -127,6 +127,30 @@ def a_recurrent_layer_takes_fewer_operations(n, d):
     return equal(recurrent, 4 * n * d**2, rounding(8, recurrent)) & less(recurrent, layer)
 
 
+def cheaper_from(n, d, threshold):
+    """Whether the recurrent layer takes fewer operations than the three stages alone exactly from this length on."""
+    return exactly_if(4 * n * d**2 < three_stages(n, d), n >= threshold)
+
+
+near_the_width = (
+    instances.integers(d=(1, 10**4))
+    .also(n=lambda rng, d: np.maximum(1, d + rng.integers(-3, 4, size=len(d))))
+    .map("n d", lambda d, n: (n.astype(float), d.astype(float)))
+)
+
+
+@attack(
+    "cost/recurrence",
+    on=sizes | near_the_width,
+    wrong={
+        "only where the sequence is longer than the width": lambda n, d: cheaper_from(n, d, d + 1),
+        "from half of the width on": lambda n, d: cheaper_from(n, d, d / 2),
+    },
+)
+def a_recurrent_layer_is_cheaper_than_the_stages_from_the_width_on(n, d):
+    return cheaper_from(n, d, d)
+
+
 def intensity(n, d, w, bound):
     return at_most(n**2 * (2 * d - 1) / (w * (2 * n * d + n**2)), bound, rounding(16, bound))
 
@@ -141,6 +165,34 @@ def intensity(n, d, w, bound):
 )
 def operations_for_each_byte_are_bounded(n, d, w):
     return intensity(n, d, w, (2 * d - 1) / w)
+
+
+def per_byte(n, d, w):
+    return (2 * d - 1) * n / (w * (n + 2 * d))
+
+
+def intensity_is(n, d, w, moved):
+    """What the claim says. moved : the numbers that the scores move."""
+    found = per_byte(n, d, w)
+    longer, wider = per_byte(n + 1, d, w), per_byte(n, d + 1, w)
+    # The relative gains are at least of the order of 1 / n and of 1 / d, far above rounding.
+    return (
+        equal(n**2 * (2 * d - 1) / (w * moved), found, rounding(16, found)) & less(found, longer) & less(found, wider)
+    )
+
+
+@attack(
+    "cost/intensity",
+    on=instances.numbers(n=(1, 1e3), d=(1, 1e3))
+    .map("n d", lambda n, d: (np.floor(n), np.floor(d)))
+    .also(w=lambda rng, n, d: rng.choice([1.0, 2.0, 4.0, 8.0], size=len(n))),
+    wrong={
+        "the scores are not written": lambda n, d, w: intensity_is(n, d, w, 2 * n * d),
+        "the keys are not read": lambda n, d, w: intensity_is(n, d, w, n * d + n**2),
+    },
+)
+def the_intensity_grows_with_length_and_width(n, d, w):
+    return intensity_is(n, d, w, 2 * n * d + n**2)
 
 
 # One pass -----------------------------------------------------------------------------------------------------------
@@ -217,29 +269,30 @@ def one_pass_agrees_with_the_matrix(S, V):
 
 # Depth --------------------------------------------------------------------------------------------------------------
 
-recurrences = instances.vectors.also(a=lambda rng, x: rng.uniform(-1.5, 1.5, size=len(x)))
+recurrences = instances.vectors.also(a=lambda rng, x: rng.uniform(-1.5, 1.5, size=x.shape))
 
 
-def scanned(x, a, squared=True):
-    """The states by doubling, and the number of rounds."""
-    h = x.copy()
+def scanned(x, a, merged=True):
+    """The states of h_t = a_t h_(t-1) + x_t by doubling, and the number of rounds."""
+    h, factors = x.copy(), a.copy()
     span = 1
     rounds = 0
     while span < h.shape[1]:
-        factor = a[:, None] ** span if squared else a[:, None]
-        h[:, span:] = h[:, span:] + factor * h[:, :-span]
+        h[:, span:] = h[:, span:] + factors[:, span:] * h[:, :-span]
+        if merged:
+            factors[:, span:] = factors[:, span:] * factors[:, :-span]
         span = 2 * span
         rounds = rounds + 1
     return h, rounds
 
 
-def scan_agrees(x, a, squared=True, extra=0):
-    states, rounds = scanned(x, a, squared)
+def scan_agrees(x, a, merged=True, extra=0):
+    states, rounds = scanned(x, a, merged)
     loop = [x[:, 0]]
     terms = [np.abs(x[:, 0])]
     for t in range(1, x.shape[1]):
-        loop.append(a * loop[-1] + x[:, t])
-        terms.append(np.abs(a) * terms[-1] + np.abs(x[:, t]))
+        loop.append(a[:, t] * loop[-1] + x[:, t])
+        terms.append(np.abs(a[:, t]) * terms[-1] + np.abs(x[:, t]))
     few = np.full(len(x), rounds + extra == int(np.ceil(np.log2(x.shape[1]))))
     return equal(states, np.stack(loop, axis=1), rounding(8 * x.shape[1], np.stack(terms, axis=1))) & few
 
@@ -248,7 +301,7 @@ def scan_agrees(x, a, squared=True, extra=0):
     "cost/scan",
     on=recurrences,
     wrong={
-        "the factor is never squared": lambda x, a: scan_agrees(x, a, squared=False),
+        "the factors are never merged": lambda x, a: scan_agrees(x, a, merged=False),
         "one round more": lambda x, a: scan_agrees(x, a, extra=1),
     },
 )

@@ -28,7 +28,7 @@ def above(M: Array, count) -> Array:
 
 @attack(
     "5.1.7/lower-triangular",
-    "masks/half",
+    "exercise-masks-pairs",
     on=instances.square_matrices,
     wrong={
         "the diagonal counted as well": lambda M: above(M, lambda n: n * (n + 1) // 2),
@@ -116,7 +116,7 @@ def influence(mask, S, H, before):
 
 
 @attack(
-    "masks/leak-after",
+    "masks/before-after",
     on=moved,
     wrong={"set to 0 after the softmax": lambda mask, S, H: true(~influence(mask, S, H, before=False)[0])},
 )
@@ -125,7 +125,7 @@ def masked_scores_have_no_influence(mask, S, H):
 
 
 @attack(
-    "masks/leak-after",
+    "masks/before-after",
     on=moved.such_that(lambda mask, S, H: np.abs(S).reshape(len(S), -1).max(axis=1) <= 5),
     wrong={
         "masked before the softmax": lambda mask, S, H: exactly_if(*influence(mask, S, H, before=True)),
@@ -172,7 +172,7 @@ def order_of_scaling(mask, S, M, divide_mask=True):
 
 
 @attack(
-    "masks/scaled-mask",
+    "5.1.7/mask-and-scale",
     on=replaced,
     wrong={"the mask is not divided": lambda mask, S, M: order_of_scaling(mask, S, M, divide_mask=False)},
 )
@@ -215,7 +215,7 @@ def vanishes(s, smallest):
 
 
 @attack(
-    "masks/underflow",
+    "5.1.7/finite-instead",
     on=deep,
     wrong={
         "half of the smallest normal number": lambda s: vanishes(s, np.finfo(float).tiny),

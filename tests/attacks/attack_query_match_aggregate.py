@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import instances
 import numpy as np
-from hunt import at_most, attack, equal, no_attack, rounding, true
+from hunt import at_most, attack, equal, rounding, true
 from instances import Array, moderate, softmax
 
 
@@ -53,6 +53,23 @@ def within_the_box(P, V):
 )
 def an_average_stays_in_the_box(Q, K, V):
     return within_the_box(softmax(scores(Q, K)), V)
+
+
+def along_a_direction(P, V):
+    """Compare the output, measured along every direction from one value to another, with the values so measured."""
+    directions = (V[:, :1] - V).swapaxes(1, 2)
+    return within_the_box(P, V @ directions)
+
+
+@attack(
+    "5.1.1/weighted-average",
+    on=instances.attention.such_that(moderate(10)),
+    wrong={
+        "weights of another sign": lambda Q, K, V: along_a_direction(1.5 * softmax(scores(Q, K)) - 0.5 / K.shape[1], V)
+    },
+)
+def an_average_stays_in_the_convex_hull(Q, K, V):
+    return along_a_direction(softmax(scores(Q, K)), V)
 
 
 def no_output_is_longer(P, V, factor=1.0):
@@ -276,7 +293,7 @@ weights = instances.inputs.map("W_Q W_K", lambda X, W_Q, W_K, W_V: (W_Q, W_K))
 
 
 @attack(
-    "query_match_aggregate/bilinear-rank",
+    "proposition-narrow-head",
     on=weights,
     wrong={
         "one less than d_k": lambda W_Q, W_K: narrow(W_Q, W_K, W_Q.shape[2] - 1),
@@ -302,7 +319,7 @@ def ignores(W_Q, W_K):
 
 
 @attack(
-    "query_match_aggregate/bilinear-rank",
+    "proposition-narrow-head",
     on=weights.such_that(lambda W_Q, W_K: np.full(len(W_Q), W_Q.shape[2] < W_Q.shape[1])),
     wrong={"a wide head as well": weights.such_that(lambda W_Q, W_K: np.full(len(W_Q), W_Q.shape[2] >= W_Q.shape[1]))},
 )
@@ -344,15 +361,30 @@ def permuted_tokens_have_permuted_outputs(X, W_Q, W_K, W_V, order):
     return permuted(X, W_Q, W_K, W_V, order)
 
 
-no_attack(
-    "query_match_aggregate/head-width",
-    because="instance: The width of a head is read from the configuration of one trained encoder, 384 over 12.",
+# Need and supply ----------------------------------------------------------------------------------------------------
+
+
+def gram_like(Q, K, larger=np.maximum):
+    """Whether the scores are symmetric, positive semidefinite, and no larger than one of the two on the diagonal."""
+    S, size = Q @ K.swapaxes(1, 2), (np.abs(Q) @ np.abs(K).swapaxes(1, 2)).max(axis=(1, 2))
+    own = np.einsum("bii->bi", S)
+    slack = rounding(16 * (Q.shape[2] + Q.shape[1]), size)
+    least = np.linalg.eigvalsh((S + S.swapaxes(1, 2)) / 2)[:, 0]
+    return (
+        equal(S, S.swapaxes(1, 2), slack)
+        & at_most(0.0, least, slack * Q.shape[1])
+        & at_most(S, larger(own[:, :, None], own[:, None, :]), slack)
+    )
+
+
+@attack(
+    "proposition-one-matrix",
+    on=instances.inputs.map("X W", lambda X, W_Q, W_K, W_V: (X, W_Q)),
+    wrong={
+        "for two matrices": instances.inputs.map("X W", lambda X, W_Q, W_K, W_V: (X, np.stack([W_Q, W_K], axis=1))),
+        "the smaller of the two on the diagonal": lambda X, W: gram_like(X @ W, X @ W, np.minimum),
+    },
 )
-no_attack(
-    "query_match_aggregate/heads",
-    because="exact: The number of parameters is a polynomial in the width and the number of heads, compared as such.",
-)
-no_attack(
-    "query_match_aggregate/with-output",
-    because="exact: The additional entries are counted from the shapes of the matrices, for a symbolic width.",
-)
+def one_matrix_in_both_roles_makes_a_gram_matrix(X, W):
+    W_Q, W_K = (W, W) if W.ndim == 3 else (W[:, 0], W[:, 1])
+    return gram_like(X @ W_Q, X @ W_K)

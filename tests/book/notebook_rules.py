@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from compare_pictures import PICTURES, THIS_MACHINE
+from prove import PICTURES, THIS_MACHINE
 from randomness import unseeded
 
 Notebook = dict[str, Any]
@@ -225,7 +225,7 @@ def ends_in_show(source: str) -> bool:
 
 
 def one_machine(notebook: Notebook) -> list[str]:
-    """A picture is exempt from the comparison (`compare_pictures`) only where its caption says "one machine"."""
+    """A picture is exempt from the comparison (`prove`) only where its caption says "one machine"."""
     faults = []
     for number, cell in enumerate(code_cells(notebook), start=1):
         caption = str(((cell["metadata"].get("mystnb") or {}).get("figure") or {}).get("caption") or "")

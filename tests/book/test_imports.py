@@ -38,6 +38,7 @@ SPOILT = [
     ("experiments/scaling", "attnmath.derive", LEDGER),
     ("estimate", "attnmath.attention", FLOORS),
     ("ledger/collate", "chapters", OUTSIDE),
+    ("arrays", "attnmath.checks", FLOORS),
     ("checks", "stamps", OUTSIDE),
 ]
 

@@ -137,6 +137,21 @@ def test_prove_names_the_notebook_whose_outputs_differ(tmp_path: Path) -> None:
     assert "nothing has changed" in second.stdout
 
 
+def test_prove_looks_at_cells_that_ask_to_be_left_out(tmp_path: Path) -> None:
+    """nbval by itself would pass each of these, which print another word than the stored one."""
+    shutil.copytree(stamps.ROOT / "tools", tmp_path / "tools")
+    (tmp_path / "code").mkdir()
+    stored = {"output_type": "stream", "name": "stdout", "text": "3\n"}
+    cells = [code(f"{comment}\nprint(2)", 1, stored) for comment in ("# NBVAL_SKIP", "# NBVAL_IGNORE_OUTPUT")]
+    tagged = code("print(2)", 1, stored)
+    tagged["metadata"]["tags"] = ["nbval-skip"]
+    write(tmp_path / "a.ipynb", *cells, tagged)
+    command = [sys.executable, "tools/prove.py", "a.ipynb"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert said.returncode == 1
+    assert "NOT PROVED a.ipynb: code cell 1, code cell 2, code cell 3\n" in said.stdout
+
+
 @pytest.mark.parametrize(("target", "done"), [("execute", "executed"), ("notebooks", "proved")])
 def test_an_interrupted_run_says_so_in_one_line_and_is_resumed(tmp_path: Path, target: str, done: str) -> None:
     """Ctrl-C reaches every process of the terminal at once: here, of the process group."""
@@ -237,23 +252,17 @@ def test_environment_refuses_a_folder_that_is_something_else(tmp_path: Path) -> 
     assert (tmp_path / "precious").exists()
 
 
-def test_bench_brings_its_rows_up_to_date_and_keeps_the_others() -> None:
-    old = (
-        f"# Book\n{bench.START}\n{bench.HEAD}\n| a | 1 s | 9 % | 1 |\n| b | 1 s | 9 % | 1 |\n\nOld.\n{bench.END}\nend\n"
-    )
-    new = bench.rewrite(old, ["| b | 1 s | 5 % | 1 |"], "New.")
-    assert "| a | 1 s | 9 % | 1 |\n| b | 1 s | 5 % | 1 |\n\nNew.\n" in new
-    assert new.startswith("# Book\n")
-    assert new.endswith(f"{bench.END}\nend\n")
-    assert bench.rewrite(new, ["| b | 1 s | 5 % | 1 |"], "New.") == new
-    gone, kept = "| execute the 6 chapters of x | 1 s | 9 % | 1 |", "| execute the chapters of x | 1 s | 9 % | 1 |"
-    newer = bench.rewrite(bench.rewrite(new, [gone], "New."), [kept], "New.")
-    assert gone not in newer and kept in newer and "| a | 1 s |" in newer
-
-
-def test_bench_says_what_it_cannot_do(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="expected the markers"):
-        bench.rewrite("# No table\n", [], "")
+def test_bench_prints_rows_and_notices_what_is_over_its_budget(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "calibrate", lambda: None)
+    monkeypatch.setattr(bench, "median", lambda work, repeat: 0.5)
+    for seconds, status in ((2.0, 0), (12.0, 1)):
+        rows = [("make", 10.0, seconds)]
+        monkeypatch.setattr(bench, "benches", lambda kinds, rows=rows: iter(rows))
+        assert bench.main(["--only", "book"]) == status
+    said = capsys.readouterr().out
+    assert "| make | 10 s | 20 % | 4.0 |" in said and "| make | 10 s | 120 % | 24.0 |" in said
     with pytest.raises(SystemExit):
         bench.main(["--only", "nonsense"])
     assert "nonsense" in capsys.readouterr().err

@@ -8,13 +8,14 @@ import shutil
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
 from attnmath.ledger import LedgerError, collate, coverage
-from attnmath.ledger.coverage import deciding, problems, read_sources
+from attnmath.ledger.coverage import Book, Sentence, deciding, problems, read_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -258,3 +259,10 @@ def test_renumbering_in_the_real_book_is_noticed(whole: Path, before: list[str],
         after = problems(whole)
         path.write_text(match.string, encoding="utf-8")
         assert set(after) - set(before), f"{path.name}: {match[0]}"
+
+
+def test_chapters_are_listed_in_the_order_of_the_sources() -> None:
+    book = Book.__new__(Book)
+    book.sentences = [Sentence("5.1 p1 s1", "a formula")]
+    book.deciding = {"5.1 p1 s1": [SimpleNamespace(page=page) for page in "cadbehgfcc"]}  # type: ignore[misc]
+    assert list(book.chapters().items()) == [(page, {"5.1": 1}) for page in "cadbehgf"]

@@ -79,6 +79,9 @@ def test_cosine_density_has_mass_one_and_variance_one_over_d(d: int) -> None:
 def test_score_rows_have_the_promised_spread() -> None:
     v = estimate.mean(dp.score_rows(16, 8, 3000, np.random.default_rng(0), sigma=3).var(axis=1, ddof=1))
     assert abs(v.value - 16 * 81) <= 4 * v.standard_error
+    # Given its query, a row's variance is chi-squared with 7 degrees of freedom; the query's length adds 2 / 16.
+    spread = 16 * 81 * np.sqrt(((1 + 2 / 7) * (1 + 2 / 16) - 1) / 3000)
+    assert 0.8 * spread < v.standard_error < 1.25 * spread
 
 
 @pytest.mark.parametrize(

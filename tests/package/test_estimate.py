@@ -50,6 +50,7 @@ def test_slope_and_its_error() -> None:
         (lambda: variance([1.0, -np.inf]), "samples: expected finite"),
         (lambda: slope([1.0, 1.0, 1.0], [1.0, 2.0, 3.0]), "x not constant"),
         (lambda: slope([1.0, 2.0, 3.0], [1.0, 2.0]), "same length"),
+        (lambda: slope([1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0]), "same length"),
         (lambda: Estimate(1.0, -1.0), "standard_error: expected"),
         (lambda: Estimate(np.nan, 1.0), "standard_error: expected"),
     ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +107,11 @@ def test_the_forward_pass_agrees_with_torch(tmp_path: Path, prefix: str) -> None
         assert ours.shape == (LAYERS, HEADS, 6, WIDTH // HEADS)
         # Entries of order ten after two layers of sums over at most 20 terms.
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
+
+
+def test_an_archive_has_no_date() -> None:
+    with zipfile.ZipFile(io.BytesIO(extract.archive({"a": np.ones(2)}))) as zipped:
+        assert {member.date_time for member in zipped.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 @pytest.mark.parametrize("sample", SAMPLES)

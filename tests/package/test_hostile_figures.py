@@ -127,8 +127,9 @@ def public(package: str, *, without: tuple[str, ...] = ()) -> dict[str, Callable
 
 DRAWING = public("attnmath.figures", without=("drawing",))
 DRAWING.pop("curves.draw_estimates")  # checked through the two functions that call it
+# The benchmark of sparsity is among the numeric modules of `hostile`.
 MEASURING = {f"{package}.{name}": function for package in ("experiments", "recall")
-             for name, function in public(f"attnmath.{package}").items()}  # fmt: skip
+             for name, function in public(f"attnmath.{package}", without=("sparsity_benchmark",)).items()}  # fmt: skip
 
 
 def scalars() -> dict[str, Any]:

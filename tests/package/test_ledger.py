@@ -278,6 +278,12 @@ def test_every_verdict_has_its_method_and_refuses_to_stand_in_for_another() -> N
                     call(claim(verdict))
 
 
+def test_a_mistake_is_given_by_its_name() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        claim("confirmed").confirm(1.0, 1.0, ("three", 3.0))
+    assert claim("confirmed").confirm(Estimate(1.0, 0.1), expected=1.0, mistake=("three", 3.0))
+
+
 def test_evidence_of_the_wrong_kind_is_refused() -> None:
     with pytest.raises(LedgerError, match="expected counterexample"):
         claim("refuted").refute(square(), holds=square())

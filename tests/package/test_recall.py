@@ -25,6 +25,8 @@ from attnmath.recall.table import ATTENTION_NAMES, COLUMNS, locked, read_table
 resource = pytest.importorskip("resource")
 torch = pytest.importorskip("torch", reason="torch is optional: install attnmath[train] to test the experiment")
 joblib = pytest.importorskip("joblib")
+from tqdm import tqdm  # noqa: E402
+
 from attnmath.recall import models, sweep, training  # noqa: E402
 
 
@@ -107,6 +109,12 @@ def test_concentration_is_that_of_the_causal_rows() -> None:
     assert all(np.isnan(training.concentration(np.zeros((1, 1, 3)))))
 
 
+def test_the_rate_rises_from_the_first_step_and_falls_to_zero() -> None:
+    rates = [training._rate(step, 100) for step in range(101)]
+    assert rates[:10] == pytest.approx(np.arange(1, 11) / 10) and rates[10] == 1 and rates[100] == 0
+    assert (np.diff(rates[10:]) < 0).all()
+
+
 # --- the sweep -----------------------------------------------------------------------------------
 
 
@@ -126,7 +134,10 @@ def test_an_interrupted_sweep_does_only_what_is_missing(tmp_path: Path, monkeypa
     assert len(read_table(path)) == 2
     path.write_text(path.read_text() + "softmax,2,8,2,8,6", encoding="utf-8")  # as if cut off within a line
     monkeypatch.setattr(sweep, "run", training.run)
+    bars = []
+    monkeypatch.setattr(sweep, "tqdm", lambda **options: bars.append(options) or tqdm(**options))
     assert sweep.sweep(runs, path, progress=False, jobs=1) == 2
+    assert (bars[0]["initial"], bars[0]["total"]) == (2, 4)
     assert sweep.sweep(runs, path, progress=False, jobs=1) == 0
     assert [row["seed"] for row in read_table(path)] == [0, 1, 2, 3]
 

@@ -53,6 +53,12 @@ def test_the_shipped_table_is_what_the_program_finds() -> None:
     assert hashlib.sha256((data / "sparsity_benchmark.csv").read_bytes()).hexdigest() == record["sha256"]
 
 
+@pytest.mark.parametrize("t", [2e6, -2e6])
+def test_sixty_digits_have_their_range(t: float) -> None:
+    with pytest.raises(ValueError, match="t: expected a ratio between -1e6 and 1e6"):
+        benchmark.exact(t)
+
+
 def test_the_command_refuses_a_missing_folder(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "attnmath.experiments.sparsity_benchmark", "--out", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

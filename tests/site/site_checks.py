@@ -83,10 +83,7 @@ _SERVICES = ("html.comments", "html.google_analytics_id", "html.analytics")
 
 
 def external_settings(config: object, name: str = "") -> list[str]:
-    """Return the settings of `_config.yml` that would make a page fetch something from another host.
-
-    The extension `offline` drops scripts and style sheets of other hosts, so that the pages do not show them.
-    """
+    """Return the settings of `_config.yml` that would make a page fetch something from another host."""
     if isinstance(config, dict):
         found = [f"{name}: {config}"] if name in _SERVICES else []
         return found + [

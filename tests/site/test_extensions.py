@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -18,10 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 EXTENSIONS = ROOT / "_ext"
 sys.path.insert(0, str(EXTENSIONS))
 
-import chapter_references  # noqa: E402
 import ledger_pages  # noqa: E402
 import offline  # noqa: E402
-import tidy_html  # noqa: E402
 
 from attnmath.ledger import VERDICTS, Card, Claim, Evidence, LedgerError  # noqa: E402
 from attnmath.ledger.claims import MIME  # noqa: E402
@@ -34,23 +31,8 @@ def test_equation_numbers():
     assert anchor_of("5.1.5") == "equation-5.1.5"
 
 
-@pytest.mark.parametrize(
-    ("asset", "kept"),
-    [
-        (SimpleNamespace(filename="_static/book.js", attributes={}), True),
-        (SimpleNamespace(filename="https://cdn.example/x.js", attributes={}), False),
-        (SimpleNamespace(filename="//cdn.example/x.js", attributes={}), False),
-        (SimpleNamespace(filename="_static/sphinx-thebe.js", attributes={}), False),
-        (SimpleNamespace(filename=None, attributes={"body": "const THEBE_JS_URL = 'x'"}), False),
-        (SimpleNamespace(filename=None, attributes={"body": "window.MathJax = {}"}), True),
-    ],
-)
-def test_only_local_scripts_stay(asset, kept):
-    assert offline.wanted(asset) is kept
-
-
 def test_local_mathjax_is_there():
-    assert all((offline.mathjax_folder() / part).exists() for part in offline.MATHJAX_PARTS)
+    assert all((offline.MATHJAX / part).exists() for part in offline.MATHJAX_PARTS)
 
 
 def test_records_are_taken_out_and_cards_stay():
@@ -68,25 +50,6 @@ def test_places_are_spoken():
 def test_markdown_shows_a_claim_as_it_is_written():
     assert ledger_pages.markdown("2*a_b < 3 | $x_i*y_i$") == r"2\*a\_b \< 3 \| $x_i*y_i$"
     assert ledger_pages.markdown("[a](b) <i> `c` # costs 3 $") == r"\[a\](b) \<i\> \`c\` \# costs 3 \$"
-
-
-def test_chapters_are_listed_in_the_same_order_in_every_build():
-    book = ledger_pages.Book.__new__(ledger_pages.Book)
-    book.sentences = [SimpleNamespace(at="5.1 p1 s1", section="5.1")]
-    book.deciding = {"5.1 p1 s1": [SimpleNamespace(page=page) for page in "cadbehgfcc"]}
-    assert book.chapters() == [(page, {"5.1": 1}) for page in "cadbehgf"]
-
-
-def test_references_are_listed_once_by_author():
-    def entry(name: str, year: str) -> SimpleNamespace:
-        return SimpleNamespace(persons={"author": [SimpleNamespace(last_names=[name])]}, fields={"year": year})
-
-    entries = {"b": entry("Berry", "1941"), "a2": entry("Arora", "2024"), "a1": entry("Arora", "2023")}
-    assert chapter_references.keys_in_order(["b", "a2", "gone", "a1", "b"], entries) == ["a1", "a2", "b"]
-
-
-def test_titles_of_tabs_have_no_delimiters():
-    assert tidy_html.plain_title(r"Why divide by \(d_k\)?") == "Why divide by d_k?"
 
 
 CONFIGURATION = """
@@ -130,7 +93,41 @@ def test_a_link_to_no_equation_is_reported(tmp_path):
 
 
 def test_a_number_used_twice_is_reported(tmp_path):
-    assert "equation (5.1.5) is also numbered in" in build(tmp_path, a=PAGE_A + PAGE_B[4:], b=PAGE_B)[1]
+    warnings = build(tmp_path, a=PAGE_A + PAGE_B[4:], b=PAGE_B)[1]
+    assert "b.md" in warnings and "duplicate label equation-5.1.5, other instance in" in warnings
+
+
+def test_titles_of_tabs_have_no_delimiters(tmp_path):
+    html, _ = build(tmp_path, a="# Why divide by $d_k$?\n")
+    assert "<title>Why divide by d_k?" in html
+
+
+WORKS = """
+@book{berry, author = {Berry, Ann}, title = {One}, year = {1941}, publisher = {P}}
+@book{arora2024, author = {Arora, Bo}, title = {Two}, year = {2024}, publisher = {P}}
+@book{arora2023, author = {Arora, Bo}, title = {Three}, year = {2023}, publisher = {P}}
+@book{gone, author = {Gone, Cy}, title = {Nobody cites it}, year = {1999}, publisher = {P}}
+"""
+CITING = CONFIGURATION.replace('"tidy_html"', '"tidy_html", "sphinxcontrib.bibtex", "chapter_references"') + (
+    'bibtex_bibfiles = ["works.bib"]\nbibtex_default_style = "plain"\nbibtex_cite_id = "{key}"\n'
+)
+LISTED = "\n\n```{chapter-references}\n```\n"
+
+
+def test_references_are_listed_once_by_author_and_cited_on_the_page(tmp_path):
+    (tmp_path / "works.bib").write_text(WORKS, encoding="utf-8")
+    everything = "# All\n\n```{bibliography}\n:all:\n```\n\n```{toctree}\nb\n```\n"
+    pages = {"a": everything, "b": "# B\n\n{cite}`berry` {cite}`arora2024` {cite}`arora2023` {cite}`berry`" + LISTED}
+    assert build(tmp_path, CITING, **pages)[1] == ""
+    page = BeautifulSoup((tmp_path / "out" / "b.html").read_text(encoding="utf-8"), "html.parser")
+    listed = [str(item["id"]) for item in page.select("ul.chapter-references > li")]
+    assert listed == ["arora2023", "arora2024", "berry"]
+    assert {str(a["href"]) for a in page.select(".body p a.internal")} == {"#arora2023", "#arora2024", "#berry"}
+
+
+def test_references_of_a_page_that_cites_nothing_are_reported(tmp_path):
+    (tmp_path / "works.bib").write_text(WORKS, encoding="utf-8")
+    assert "this page cites nothing above" in build(tmp_path, CITING, a="# A" + LISTED)[1]
 
 
 def test_icons_come_from_the_style_sheet_and_not_from_a_script(tmp_path):

@@ -212,6 +212,8 @@ def _collapsed(term: Term) -> Iterator[Term]:
     ranges = {i: (low, high) for i, low, high in term.limits}
     for delta in (f for f in factors if isinstance(f, sp.KroneckerDelta)):
         for first, second in (delta.args[:2], delta.args[1::-1]):
+            if first in ranges and _lies_outside(second, ranges[first]):
+                return  # the delta is 0 at every index of the sum
             # A free index lies in its range; a bound one must have the same range as its partner.
             if first in ranges and _lies_in(second, ranges[first], ranges):
                 rest = tuple(limit for limit in term.limits if limit[0] != first)
@@ -239,6 +241,11 @@ def _lies_in(index: sp.Expr, wanted: tuple[sp.Expr, sp.Expr], ranges: dict[sp.Sy
         fixed = not any(end.free_symbols & set(ranges) for end in wanted)
         return ranges[index] == wanted if index in ranges else fixed
     return bool(index.is_integer and (index - wanted[0]).is_nonnegative and (wanted[1] - index).is_nonnegative)
+
+
+def _lies_outside(index: sp.Expr, wanted: tuple[sp.Expr, sp.Expr]) -> bool:
+    """Return whether an index certainly lies outside a range, whatever values its symbols have."""
+    return bool((wanted[0] - index).is_positive or (index - wanted[1]).is_positive)
 
 
 def _canonical(term: Term) -> sp.Expr:

@@ -61,7 +61,9 @@ class _Printer(LatexPrinter):
         return "".join(signs) + " " + summand
 
     def _print_KroneckerDelta(self, expression: sp.KroneckerDelta, exp: Any = None) -> str:
-        body = rf"\delta_{{{self._print(expression.args[0])}{self._print(expression.args[1])}}}"
+        indices = expression.args[:2]
+        comma = "" if all(index.is_Atom for index in indices) else ", "
+        body = rf"\delta_{{{comma.join(map(self._print, indices))}}}"
         return body if exp is None else rf"{body}^{{{exp}}}"
 
 
@@ -101,6 +103,8 @@ def latex(expression: Any) -> str:
     'M_{2}^{2}(t)'
     >>> latex(1 - sp.Symbol("x") ** 2)
     '1 - x^{2}'
+    >>> latex(sp.KroneckerDelta(i, sp.Symbol("n"))), latex(sp.KroneckerDelta(i, sp.Symbol("n") + 1))
+    ('\\delta_{in}', '\\delta_{i, n + 1}')
     """
     return str(_PRINTER.doprint(expression))
 

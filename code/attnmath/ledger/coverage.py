@@ -19,7 +19,7 @@ import ast
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any
 
 import yaml
 
-from attnmath.ledger.claims import Claim
+from attnmath.ledger.claims import GRADES, VERDICTS, Claim
 from attnmath.ledger.collate import Row, collate
 from attnmath.ledger.evidence import LedgerError
 
@@ -97,6 +97,44 @@ def deciding(rows: Iterable[Row]) -> dict[str, list[Row]]:
         for place in row.claim.places:
             found[place].append(row)
     return dict(found)
+
+
+class Book:
+    """What the pages of the book list: the tables of the sources, and the ledger in the order of its places.
+
+    `pages` are the pages that the site has; a claim of another one is left out. `by_id` and `deciding` find the rows
+    of the ledger by the claim and by the sentence; `verdicts`, `grades` and `reasons` say what each word means.
+    """
+
+    verdicts, grades, reasons = VERDICTS, GRADES, REASONS
+
+    def __init__(self, root: Path, pages: Collection[str]) -> None:
+        self.sources = read_sources(root)
+        self.sentences = [sentence for source in self.sources for sentence in source.rows]
+        order = {sentence.at: rank for rank, sentence in enumerate(self.sentences)}
+        rows = [row for row in collate(root) if row.page in pages]
+        self.rows = sorted(rows, key=lambda row: order.get(row.claim.places[0], len(order)))
+        self.deciding = deciding(self.rows)
+        self.by_id = {row.claim.id: row for row in self.rows}
+
+    def counts(self) -> Counter[str]:
+        """Return how often each verdict was given by a check that ran, and how many claims are not decided."""
+        return Counter(r.claim.verdict for r in self.rows if r.record or r.claim.verdict == "not decided")
+
+    def sections(self) -> Iterator[tuple[str, str, list[Row]]]:
+        """Yield each section of the sources that has claims, what its heading says, and the claims."""
+        gists = {s.section: s.gist for s in self.sentences if s.at.endswith("title")}
+        for section in (section for source in self.sources for section in source.shape):
+            if found := [row for row in self.rows if row.claim.section == section]:
+                yield section, gists[section], found
+
+    def chapters(self) -> dict[str, Counter[str]]:
+        """Return the number of treated sentences by chapter and section, both in the order of the sources."""
+        found: dict[str, Counter[str]] = {}
+        for sentence in self.sentences:
+            for page in dict.fromkeys(row.page for row in self.deciding.get(sentence.at, [])):
+                found.setdefault(page, Counter())[sentence.section] += 1
+        return found
 
 
 def problems(root: str | Path) -> list[str]:
