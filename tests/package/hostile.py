@@ -24,9 +24,9 @@ from attnmath.kernels import elu_plus_one
 from attnmath.online import summarise
 
 MODULES = (
-    "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts", "gradients",
-    "heads.encoder", "heads.extract", "heads.load", "initialisation", "kernels", "mixing", "online", "patterns", "rank",
-    "sparsity", "spectrum",
+    "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts",
+    "gaussian_rows", "gradients", "heads.encoder", "heads.extract", "heads.load", "initialisation", "kernels", "mixing",
+    "online", "patterns", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -161,6 +161,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "dot_product.predicted_excess_kurtosis": {"law": lambda: COMPONENT_LAWS["uniform"]},
     "dot_product.score_rows": {"sigma": lambda: 1.5},
     "estimate.slope": {"x": lambda: [0.0, 1.0, 2.0], "y": lambda: [0.0, 2.0, 3.0]},
+    "gaussian_rows.deviation_for_entropy": {"entropy": lambda: 0.5},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0]},
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
     "sparsity.linear_independent": {"mean": lambda: 0.5},

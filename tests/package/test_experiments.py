@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from attnmath import sparsity
+from attnmath import gaussian_rows, sparsity
+from attnmath.attention import jacobian_norm, softmax
+from attnmath.estimate import Estimate
 from attnmath.experiments import scaling, sparse_rows
 
 
@@ -57,6 +59,16 @@ def test_long_rows_have_the_closed_form(activation: str, expected: float) -> Non
     assert within(sparse_rows.mean_sparsity(activation, 0.2, 0.5, n=20_000, rows=50, seed=1), expected)
 
 
+def test_normal_rows_agree_with_the_jacobian_and_the_quadrature() -> None:
+    rows = scaling.normal_rows([4, 64], [0.5, 3.0], rows=400, seed=7)
+    for place, (n, spread) in enumerate([(4, 0.5), (64, 3.0)]):
+        found = {name: Estimate(e.value[place], e.standard_error[place]) for name, e in rows.items()}
+        assert within(found["entropy"], gaussian_rows.mean_entropy(spread, n))
+        assert within(found["collision"], gaussian_rows.mean_collision(spread, n))
+    y = softmax(0.5 * np.random.default_rng((7, 4)).standard_normal((400, 4)))
+    assert rows["jacobian_norm"].value[0] == pytest.approx(jacobian_norm(y).mean(), rel=1e-12)
+
+
 def test_finite_rows_of_softmax() -> None:
     curve = sparse_rows.softmax_sparsity([0.1, 1.0, 9.0], n=64, rows=40, seed=1)
     assert np.all(np.diff(curve.value) < 0) and curve.value[-1] >= 1 / 8
@@ -76,6 +88,9 @@ def test_share_of_empty_rows() -> None:
         (lambda: scaling.score_variance([]), "widths: expected at least one"),
         (lambda: scaling.row_statistics([4], keys=0), "keys: expected a positive integer"),
         (lambda: scaling.row_statistics([4], sigma=-1.0), "sigma: expected a positive"),
+        (lambda: scaling.normal_rows([], []), "keys: expected at least one"),
+        (lambda: scaling.normal_rows([4, 8], [1.0]), "keys, deviations: expected as many of both, got 2 and 1"),
+        (lambda: scaling.normal_rows([4], [-1.0]), "deviations: expected a positive"),
         (lambda: scaling.variance_ratios(2.0), "nu: expected more than 2"),
         (lambda: sparse_rows.mean_sparsity("relu", 0, 1), "activation: expected one of exp"),
         (lambda: sparse_rows.mean_sparsity("exp", 0, 0), "gamma: expected a positive"),

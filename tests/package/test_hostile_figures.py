@@ -68,8 +68,9 @@ FIGURES: dict[str, dict[str, Any]] = {
 #: Ordinary arguments of the experiments and of recall.
 OTHERS: dict[str, dict[str, Any]] = {
     "experiments.arguments.several": {"value": 3, "name": "value"},
-    "experiments.arguments.widths_of": {"widths": [2]},
+    "experiments.arguments.widths_of": {"widths": [2], "name": "widths"},
     "experiments.scaling.gain_without_scaling": {"d_k": 2, "keys": 3, "rows": 4, "seed": 1, "exchanged": True},
+    "experiments.scaling.normal_rows": {"keys": [3], "deviations": [0.5], "rows": 4, "seed": 1},
     "experiments.scaling.row_statistics": {"widths": [2], "keys": 3, "rows": 4, "sigma": 1.0, "seed": 1},
     "experiments.scaling.score_kurtosis": {"widths": [2], "law": "uniform", "draws": 5, "seed": 1},
     "experiments.scaling.score_variance": {"widths": [2], "law": "uniform", "sigma": 1.0, "draws": 5, "seed": 1},

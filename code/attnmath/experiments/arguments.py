@@ -18,10 +18,10 @@ def several(value: Any, name: str) -> int:
     return count
 
 
-def widths_of(widths: Any) -> list[int]:
+def widths_of(widths: Any, name: str = "widths") -> list[int]:
     """Return positive integers, at least one."""
     if isinstance(widths, str) or not isinstance(widths, Sequence | np.ndarray):
-        raise TypeError(f"widths: expected a list of positive integers, got {type(widths).__name__} {widths!r}")
+        raise TypeError(f"{name}: expected a list of positive integers, got {type(widths).__name__} {widths!r}")
     if len(widths) == 0:
-        raise ValueError("widths: expected at least one width, got none")
-    return [positive_integer(width, "widths") for width in widths]
+        raise ValueError(f"{name}: expected at least one, got none")
+    return [positive_integer(width, name) for width in widths]

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from attnmath import dot_product, estimate
 from attnmath.arrays import Numpy
 from attnmath.attention import entropy, jacobian_norm, softmax
-from attnmath.checks import flag, non_negative_integer, one_of, positive, positive_integer
+from attnmath.checks import fits_memory, flag, floats, non_negative_integer, one_of, positive, positive_integer
 from attnmath.dot_product import COMPONENT_LAWS, ComponentLaw
 from attnmath.estimate import Estimate
 from attnmath.experiments.arguments import several, widths_of
@@ -85,6 +85,35 @@ def row_statistics(
     return {name: (estimate.stack(raw), estimate.stack(scaled)) for name, (raw, scaled) in found.items()}
 
 
+def normal_rows(
+    keys: Sequence[int], deviations: Sequence[float], *, rows: int = 200, seed: int = 514
+) -> dict[str, Estimate]:
+    """Estimate the mean entropy, Jacobian norm and collision of softmax rows of independent normal scores.
+
+    keys : numbers of scores in a row.  deviations : the standard deviation of the scores, one for each of `keys`.
+    rows : independent rows for each.
+
+    The norm follows from power sums, ||diag(y) - y y^T||_F^2 = sum y^2 - 2 sum y^3 + (sum y^2)^2, which take n
+    operations a row and not n^2; the collision is sum y^2. `attnmath.gaussian_rows` computes two of the means.
+
+    >>> float(normal_rows([1], [2.0], rows=2)["collision"].value[0])
+    1.0
+    """
+    counts, rows = widths_of(keys, "keys"), several(rows, "rows")
+    spreads = [positive(spread, "deviations", at_most=1e100) for spread in floats(deviations, "deviations", ndim=1)]
+    if len(spreads) != len(counts):
+        raise ValueError(f"keys, deviations: expected as many of both, got {len(counts)} and {len(spreads)}")
+    found: dict[str, list[Estimate]] = {"entropy": [], "jacobian_norm": [], "collision": []}
+    for n, spread, rng in zip(counts, spreads, _streams(counts, seed, "keys"), strict=True):
+        fits_memory("keys, rows", rows, n)
+        y = softmax(spread * rng.standard_normal((rows, n)))
+        squares, cubes = (y**2).sum(axis=1), (y**3).sum(axis=1)
+        found["entropy"].append(estimate.mean(entropy(y)))
+        found["jacobian_norm"].append(estimate.mean(np.sqrt(np.maximum(squares - 2 * cubes + squares**2, 0))))
+        found["collision"].append(estimate.mean(squares))
+    return {name: estimate.stack(values) for name, values in found.items()}
+
+
 def gain_without_scaling(
     d_k: int, *, keys: int = 64, rows: int = 200, seed: int = 514, exchanged: bool = False
 ) -> Estimate:
@@ -118,7 +147,7 @@ def _law(name: str) -> ComponentLaw:
     return COMPONENT_LAWS[one_of(name, COMPONENT_LAWS, "law")]
 
 
-def _streams(widths: Sequence[int], seed: int) -> list[np.random.Generator]:
+def _streams(widths: Sequence[int], seed: int, name: str = "widths") -> list[np.random.Generator]:
     """Return one generator for each width; it depends on the seed and on the width alone."""
     seed = non_negative_integer(seed, "seed")
-    return [np.random.default_rng((seed, d_k)) for d_k in widths_of(widths)]
+    return [np.random.default_rng((seed, d_k)) for d_k in widths_of(widths, name)]

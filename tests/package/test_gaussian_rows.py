@@ -1,0 +1,62 @@
+"""Means over rows of normal scores, against integrals of another kind, drawn rows and known limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from attnmath import gaussian_rows
+from attnmath.attention import entropy, softmax
+
+
+@pytest.mark.parametrize("deviation", [0.1, 1.0, 3.0, 12.0])
+def test_two_scores_follow_from_the_law_of_their_gap(deviation: float) -> None:
+    gap = stats.norm(scale=np.sqrt(2) * deviation)
+
+    def mean(of_gap) -> float:
+        return integrate.quad(lambda g: gap.pdf(g) * of_gap(g), -12 * deviation, 12 * deviation, epsabs=1e-11)[0]
+
+    assert gaussian_rows.mean_log_sum(deviation, 2) == pytest.approx(mean(lambda g: np.logaddexp(g, 0)), abs=1e-7)
+    collision = mean(lambda g: special.expit(g) ** 2 + special.expit(-g) ** 2)
+    assert gaussian_rows.mean_collision(deviation, 2) == pytest.approx(collision, abs=1e-7)
+    of_entropy = mean(lambda g: float(entropy(softmax(np.asarray([g, 0.0])))))
+    assert gaussian_rows.mean_entropy(deviation, 2) == pytest.approx(of_entropy, abs=1e-6)
+
+
+def test_one_score_has_no_entropy() -> None:
+    assert gaussian_rows.mean_entropy(3.0, 1) == pytest.approx(0, abs=1e-7)
+    assert gaussian_rows.mean_collision(3.0, 1) == pytest.approx(1, abs=1e-8)
+
+
+@pytest.mark.parametrize(("deviation", "n"), [(0.5, 3), (2.0, 64), (6.0, 1000)])
+def test_the_bounds_of_the_theorem(deviation: float, n: int) -> None:
+    found, collision = gaussian_rows.mean_entropy(deviation, n), gaussian_rows.mean_collision(deviation, n)
+    assert np.log(n) - deviation**2 * (1 - 1 / n) <= found
+    assert found <= np.log(n) - deviation**2 / 2 + deviation**2 * collision
+
+
+def test_many_scores_approach_the_limit_at_a_fixed_scale() -> None:
+    gaps = [np.log(n) - 1 / 2 - gaussian_rows.mean_entropy(1.0, n) for n in (10**3, 10**6)]
+    assert abs(gaps[1]) < 1e-5 < abs(gaps[0]) < 1e-2
+    assert 10**6 * gaussian_rows.mean_collision(1.0, 10**6) == pytest.approx(np.e, rel=1e-4)
+
+
+@pytest.mark.parametrize(("target", "n"), [(0.1, 2), (0.69, 2), (1.0, 10**6), (13.8, 10**6)])
+def test_the_deviation_for_an_entropy_gives_it(target: float, n: int) -> None:
+    deviation = gaussian_rows.deviation_for_entropy(target, n)
+    assert gaussian_rows.mean_entropy(deviation, n) == pytest.approx(target, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: gaussian_rows.deviation_for_entropy(0.7, 2), "entropy, n: expected an entropy below log n = 0.693147"),
+        (lambda: gaussian_rows.deviation_for_entropy(1e-4, 10), "entropy, n: expected one that a deviation of at most"),
+        (lambda: gaussian_rows.mean_entropy(51.0, 2), "deviation: expected"),
+        (lambda: gaussian_rows.mean_entropy(1.0, 0), "n: expected a positive integer"),
+    ],
+)
+def test_bad_arguments_are_named(call, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
