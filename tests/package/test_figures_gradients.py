@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from attnmath.estimate import Estimate
-from attnmath.figures.catalogue import projections_and_gradients as data
 from attnmath.figures.gradients import curves_and_arrows, estimates_over
 
 
@@ -37,12 +36,3 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match=r"estimates\['x'\]: expected 2 values"):
         estimates_over([1, 2], {"x": Estimate(np.ones(3), np.zeros(3))}, xlabel="")
     plt.close("all")
-
-
-def test_the_svd_of_the_figure_has_signs_of_its_own() -> None:
-    U, s, Vt = data.oriented_svd(data.PLANE)
-    np.testing.assert_allclose(U @ np.diag(s) @ Vt, data.PLANE, atol=1e-14)
-    np.testing.assert_allclose(s, [3, 1], atol=1e-14)
-    assert np.all(Vt.sum(axis=1) > 0)
-    flipped = data.oriented_svd(-data.PLANE)
-    np.testing.assert_allclose(flipped[2], Vt, atol=1e-14)

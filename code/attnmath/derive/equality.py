@@ -16,11 +16,12 @@ from sympy.core.function import AppliedUndef
 
 from attnmath.derive import zero
 from attnmath.derive.expectation import E, Var
+from attnmath.derive.matrices import Inner
 from attnmath.derive.normal_form import normal_form
 from attnmath.derive.points import NO_VALUE, gaps
 from attnmath.derive.rules import Rule
 
-_UNEVALUATED = (E, Var, sp.Sum, sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.Indexed)
+_UNEVALUATED = (E, Var, Inner, sp.Sum, sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.Indexed)
 
 
 def difference(before: Any, after: Any, rules: Sequence[Rule]) -> list[sp.Expr]:

@@ -13,6 +13,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 _TRIALS = 400
+#: The length of the first sum, and how much longer each further one is: different lengths stay different.
+_SIZES = ((2, 1), (3, 2))
 #: What has no value at a point: the infinity is that of an unending sum.
 NO_VALUE = (sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.oo)
 
@@ -22,15 +24,35 @@ def gaps(one: sp.Expr, other: sp.Expr) -> Iterator[sp.Expr]:
     expression, draw = one - other, random.Random(1)
     bound = {limit[0] for part in expression.atoms(sp.Sum) for limit in part.limits}
     names = sorted((s for s in expression.free_symbols - bound if s.is_integer and s.is_positive), key=str)
-    cuts = []
-    for first, apart in ((2, 1), (3, 2)):  # different lengths stay different
-        sizes = {name: sp.Integer(first + apart * place) for place, name in enumerate(names)}
-        cuts.append(expression.subs(sizes).doit())
+    cuts: list[sp.Expr] = []
     for trial in range(_TRIALS):
+        if trial < len(_SIZES):
+            first, apart = _SIZES[trial]
+            sizes = {name: sp.Integer(first + apart * place) for place, name in enumerate(names)}
+            cuts.append(_term_by_term(expression.subs(sizes)).doit())
         cut = cuts[trial % len(cuts)]
         value = sp.N(cut.xreplace(_point(cut, draw)), 30)
         if value.is_real and value.is_finite:
             yield value
+
+
+def _term_by_term(expression: sp.Expr) -> sp.Expr:
+    """Write sums of known length as their terms, which is quicker than to let sympy look for a closed form.
+
+    >>> i, x = sp.Symbol("i", integer=True), sp.IndexedBase("x")
+    >>> _term_by_term(2 * sp.Sum(x[i], (i, 1, 2)))
+    2*x[1] + 2*x[2]
+    """
+    if not expression.has(sp.Sum):
+        return expression
+    if not isinstance(expression, sp.Sum):
+        return expression.func(*map(_term_by_term, expression.args))
+    terms = _term_by_term(expression.function)
+    for index, low, high in expression.limits:
+        if not (low.is_Integer and high.is_Integer):
+            return expression
+        terms = sp.Add(*(terms.xreplace({index: sp.Integer(k)}) for k in range(low, high + 1)))
+    return terms
 
 
 def _point(expression: sp.Expr, draw: random.Random) -> dict[sp.Basic, sp.Expr]:
