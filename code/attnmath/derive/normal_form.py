@@ -213,7 +213,10 @@ def _collapsed(term: Term) -> Iterator[Term]:
     for delta in (f for f in factors if isinstance(f, sp.KroneckerDelta)):
         for first, second in (delta.args[:2], delta.args[1::-1]):
             if first in ranges and _lies_outside(second, ranges[first]):
-                return  # the delta is 0 at every index of the sum
+                low, high = ranges[first]
+                if (high - low + 1).is_nonnegative:
+                    return  # the delta is 0 at every index of the sum
+                continue  # sympy takes a sum from 5 to 2 for minus the sum from 3 to 4
             # A free index lies in its range; a bound one must have the same range as its partner.
             if first in ranges and _lies_in(second, ranges[first], ranges):
                 rest = tuple(limit for limit in term.limits if limit[0] != first)
