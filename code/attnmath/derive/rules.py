@@ -59,7 +59,7 @@ def _reduction(**options: Any) -> Rewrite:
 #: E[a X + b Y] = a E[X] + b E[Y], also under summation signs.
 linearity = Rule("linearity of the expectation", _reduction(distribute=True))
 
-#: Kronecker deltas decide sums, and a sum of equal terms is their number times the term. A free index is taken to lie in
+#: Kronecker deltas decide sums, and a sum of equal terms is their number times the term. A free index is taken to be in
 #: the range of a sum, like the i of "for each i from 1 to n"; one that lies outside is written so, as i + r beyond i.
 collapse = Rule("carry out the sum", _reduction(collapse=True))
 
