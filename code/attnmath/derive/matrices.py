@@ -21,7 +21,7 @@ from typing import Any
 
 import sympy as sp
 
-from attnmath.derive.rule import Rule
+from attnmath.derive.rule import Rule, bound_symbols
 
 
 class Inner(sp.Expr):  # type: ignore[misc]
@@ -54,7 +54,14 @@ def stands_for(symbol: sp.MatrixSymbol, value: sp.MatrixExpr, words: str) -> Rul
     """
     if not isinstance(symbol, sp.MatrixSymbol) or not isinstance(value, sp.MatrixExpr) or symbol.shape != value.shape:
         raise TypeError(f"symbol, value: expected a matrix symbol and a matrix of its shape, got {symbol} and {value}")
-    return Rule(words, lambda line: line.xreplace({symbol: value}), tells=True)
+
+    def replace(line: sp.Expr) -> sp.Expr:
+        caught = value.free_symbols & bound_symbols(line)
+        if caught and line.has(symbol):
+            raise ValueError(f"value: expected no symbol that the line sums or integrates over, got {caught}")
+        return line.xreplace({symbol: value})
+
+    return Rule(words, replace, tells=True)
 
 
 def _written_out(line: sp.Expr) -> sp.Expr:
