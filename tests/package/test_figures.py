@@ -81,6 +81,7 @@ def test_a_colour_bar_is_not_a_panel() -> None:
 
 
 def test_other_data_on_the_callers_axes_touches_no_global_state() -> None:
+    plt.close("all")  # what another test has left open
     before = dict(mpl.rcParams)
     figure, ax = plt.subplots()
     drawn = estimates_against([1, 2], {"$x$": Estimate(np.ones(2), np.zeros(2))}, predictions={"$p$": [1, 1]}, ax=ax)

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from attnmath import estimate
 from attnmath.arrays import Numpy
-from attnmath.checks import flag, non_negative_integer, number, positive_integer
+from attnmath.checks import about, flag, non_negative_integer, number, positive_integer
 from attnmath.estimate import Estimate
 from attnmath.experiments.arguments import several, widths_of
 from attnmath.gradients import attention_gradients, stack_gradients, stage_gradients
@@ -42,7 +42,9 @@ def query_gradient(
         found = stage_gradients(queries * X[:, :1] @ W_Q, K, V, G, scale=None if scaled else 1.0).Q
         return np.sum(np.square(found), axis=(1, 2))
 
-    return estimate.stack([estimate.mean(squares(n)) for n in widths_of(lengths)])
+    lengths = widths_of(lengths, "lengths")
+    with np.errstate(all="ignore"), about("queries"):
+        return estimate.stack([estimate.mean(squares(n)) for n in lengths])
 
 
 def weights_gradient(
@@ -64,7 +66,9 @@ def weights_gradient(
         found = attention_gradients(X, queries * W_Q, W_K, W_V, G).W_Q
         return np.sum(np.square(found), axis=(1, 2))
 
-    return estimate.stack([estimate.mean(squares(n)) for n in widths_of(lengths)])
+    lengths = widths_of(lengths, "lengths")
+    with np.errstate(all="ignore"), about("queries"):
+        return estimate.stack([estimate.mean(squares(n)) for n in lengths])
 
 
 def layer_gradients(
