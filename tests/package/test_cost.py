@@ -56,6 +56,7 @@ def test_peak_memory_sees_an_array() -> None:
         (lambda: online_attention(np.ones((1, 2)), np.ones((3, 2)), np.ones((2, 1))), ValueError, "V: expected 3 rows"),
         (lambda: online_attention(np.ones((1, 2)), np.ones((3, 2)), np.ones((3, 1)), block=0), ValueError, "block"),
         (lambda: summarise(np.ones((2, 1, 3)), np.ones((2, 2, 1))), ValueError, "V: expected 3 rows"),
+        (lambda: merge(*(summarise(np.ones((1, 1)), np.ones((1, d_v))) for d_v in (2, 3))), ValueError, "of one shape"),
         (lambda: online_attention(np.ones((1, 2)), np.full((3, 2), np.nan), np.ones((3, 1))), ValueError, "K: .*NaN"),
         (lambda: random_inputs(0, 1, np.random.default_rng(0)), ValueError, "n: expected a positive"),
     ],

@@ -37,6 +37,8 @@ def test_row_statistics_pair_the_same_rows() -> None:
         assert raw.value[0] == scaled.value[0], "at width 1 there is nothing to divide"
     raw, scaled = rows["entropy"]
     assert raw.value[1] < scaled.value[1] <= np.log(16)
+    unsaid, said = (scaling.row_statistics([4], rows=3, **keys)["entropy"][0].value for keys in ({}, {"keys": 64}))
+    assert unsaid == said, "64 keys unless given"
     gain = scaling.gain_without_scaling(64, keys=16, rows=50, seed=4)
     difference = rows["jacobian_norm"][0].value[1] - rows["jacobian_norm"][1].value[1]
     assert gain.value == pytest.approx(difference, abs=1e-12)

@@ -211,6 +211,7 @@ def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
         ([(W, W, W), None], r"layers\[1\]: expected \(W_Q, W_K, W_V\), got NoneType"),
         ([(np.ones((3, 2)), W, W)], r"layers\[0\]: expected 2 rows"),
         ([(np.ones((2, 1)), W, W)], r"layers\[0\]: expected the same shape of W_Q and W_K"),
+        ([(W, np.ones((2, 1)), W)], r"layers\[0\]: expected the same shape of W_Q and W_K"),
         ([(W.astype(np.float32), W, W)], r"layers\[0\].*: expected one array library and one dtype"),
         (None, "layers: expected at least one"),
     ],

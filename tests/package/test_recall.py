@@ -84,6 +84,7 @@ def test_decay_has_the_articles_row_and_softmax_is_softmax() -> None:
     row = models.ATTENTIONS["decay"](q, k, rate)[0, -1]
     lam = float(torch.sigmoid(rate))
     assert sparsity.sparsity(row.numpy()) == pytest.approx(float(sparsity.decay(lam, 6)), rel=1e-12)
+    torch.testing.assert_close(models.ATTENTIONS["relu^2"](q, k, rate), torch.relu(q @ k.mT / 2) ** 2)
     a = models.ATTENTIONS["softmax"](q, k, rate).tril()
     expected = torch.softmax((q @ k.mT / 2).masked_fill(torch.ones(6, 6).triu(1).bool(), -torch.inf), -1)
     torch.testing.assert_close(a / a.sum(-1, keepdim=True), expected)
