@@ -42,6 +42,8 @@ def _term_by_term(expression: sp.Expr) -> sp.Expr:
     >>> i, x = sp.Symbol("i", integer=True), sp.IndexedBase("x")
     >>> _term_by_term(2 * sp.Sum(x[i], (i, 1, 2)))
     2*x[1] + 2*x[2]
+    >>> _term_by_term(sp.Sum(x[i], (i, 5, 3))).doit()
+    -x[4]
     """
     if not expression.has(sp.Sum):
         return expression
@@ -49,8 +51,8 @@ def _term_by_term(expression: sp.Expr) -> sp.Expr:
         return expression.func(*map(_term_by_term, expression.args))
     terms = _term_by_term(expression.function)
     for index, low, high in expression.limits:
-        if not (low.is_Integer and high.is_Integer):
-            return expression
+        if not (low.is_Integer and high.is_Integer and low <= high + 1):
+            return expression  # sympy takes a sum from 5 to 2 for minus the sum from 3 to 4
         terms = sp.Add(*(terms.xreplace({index: sp.Integer(k)}) for k in range(low, high + 1)))
     return terms
 
