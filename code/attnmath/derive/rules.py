@@ -226,7 +226,7 @@ def definition(symbol: Any, value: Any, words: str = "") -> Rule:
                 raise ValueError(f"value: expected no symbol that the line sums or integrates over, got {caught}")
             return line.xreplace({symbol: value})
 
-        return Rule(words, replace, tells=True)
+        return Rule(words, replace, tells=True, meanings=((symbol, value),))
     names = [a for a in symbol.args if a.is_Symbol]
     if len(set(names)) != len(names):
         raise ValueError(f"symbol: expected different arguments, got {symbol}")
@@ -242,7 +242,7 @@ def definition(symbol: Any, value: Any, words: str = "") -> Rule:
             lambda e: _with_arguments(value, dict(zip(symbol.args, e.args, strict=True))),
         )
 
-    return Rule(words, rewrite, tells=True)
+    return Rule(words, rewrite, tells=True, meanings=((symbol, value),))
 
 
 def _meets(pattern: Sequence[sp.Expr], arguments: Sequence[sp.Expr]) -> bool:
@@ -283,7 +283,8 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
         if any(is_random(v) for v in values.values()):
             raise ValueError("at: expected values that are not random")
     pairs = [(start.subs(values), result.subs(values)) for values in at]
-    return Rule(words or chain.name or "derived above", lambda line: line.subs(pairs))
+    words = words or chain.name or "derived above"
+    return Rule(words, lambda line: line.subs(pairs), meanings=chain.meanings)
 
 
 def hypothesis(left: Any, right: Any, words: str) -> Rule:
