@@ -27,7 +27,7 @@ from test_hostile_figures import DRAWING, FIGURES, MEASURING, OTHERS
 from attnmath.arrays import Array, ArrayLike, Numpy, Readable
 from attnmath.estimate import Estimate
 from attnmath.gradients import StageGradients
-from attnmath.heads import Heads, encoder, load_heads
+from attnmath.heads import Decoders, Heads, encoder, load_decoders, load_heads
 from attnmath.heads.encoder import Encoder
 
 checked = jaxtyped(typechecker=beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True)))
@@ -305,6 +305,10 @@ def test_methods_say_their_shapes() -> None:
     check_record(heads)
     for method in (Heads.scores, Heads.weights):
         checked(method)(heads)
+    decoders = load_decoders()
+    check_record(decoders)
+    for method in (Decoders.scores, Decoders.weights):
+        checked(method)(decoders)
     check_record(small_encoder())
     checked(Encoder.queries_and_keys)(small_encoder(), np.asarray([1, 0, 4, 2]))
 
