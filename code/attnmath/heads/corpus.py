@@ -34,8 +34,10 @@ def each_paragraph_once(text: str) -> str:
     >>> each_paragraph_once("one\\n\\ntwo\\n\\n  one\\n\\n\\nthree")
     'one\\n\\ntwo\\n\\nthree'
     """
-    found = {" ".join(paragraph.split()): paragraph for paragraph in reversed(_text(text, "text").split("\n\n"))}
-    return "\n\n".join(paragraph.strip("\n") for words, paragraph in reversed(found.items()) if words)
+    found: dict[str, str] = {}
+    for paragraph in _text(text, "text").split("\n\n"):
+        found.setdefault(" ".join(paragraph.split()), paragraph.strip("\n"))
+    return "\n\n".join(paragraph for words, paragraph in found.items() if words)
 
 
 def split(text: str) -> tuple[str, str]:

@@ -35,7 +35,7 @@ class Settings:
     heads: int = 4
     width: int = 96
     context: int = 128
-    steps: int = 1200
+    steps: int = 1000
     batch: int = 16
     rate: float = 3e-3
     decay: float = 0.1

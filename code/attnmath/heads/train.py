@@ -25,6 +25,7 @@ from jaxtyping import Int, Shaped
 
 from attnmath.arrays import Numpy
 from attnmath.attention import attention_weights, causal_mask
+from attnmath.checks import silent
 from attnmath.heads import corpus
 from attnmath.heads.extract import archive
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 #: What the package needs beyond its core to train models.
 _EXTRA = ("torch", "tqdm")
-SEEDS, STEPS = (0, 1, 2, 3), 1200
+SEEDS, STEPS = (0, 1, 2, 3), 1000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -141,7 +142,8 @@ def one_seed(settings: Settings, text: str, device: str) -> dict[str, Shaped[Num
 
 def half(exact: Shaped[Numpy, "*shape"]) -> Shaped[Numpy, "*shape"]:
     """Round to half precision; what is too large for it is a `ValueError`."""
-    rounded = np.asarray(exact).astype(np.float16)
+    with silent():
+        rounded = np.asarray(exact).astype(np.float16)
     if not np.all(np.isfinite(rounded)):
         raise ValueError("steps: expected queries and keys within half precision, got an overflow or NaN")
     return rounded
