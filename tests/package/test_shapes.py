@@ -315,6 +315,7 @@ def test_methods_say_their_shapes() -> None:
 
 def test_models_say_their_shapes() -> None:
     torch = torch_or_skip()
+    from attnmath.heads import decoder
     from attnmath.recall import models
 
     def forward(module: Any, x: Any) -> Any:
@@ -325,6 +326,12 @@ def test_models_say_their_shapes() -> None:
         forward(model, torch.asarray([[1, 64, 2, 65, 2, 1]]))
         x, a = forward(model.layers[0], torch.asarray(rows(2, 5, 8)).float())
         assert weigh(x, x, model.layers[0].rate).shape == a.shape == (2, 5, 5)
+
+    model = decoder.initial(decoder.Settings(0, layers=3, heads=2, width=8, context=6), 9)
+    assert forward(model, torch.asarray([[1, 4, 2, 8, 2]] * 7)).shape == (7, 5, 9)
+    forward(model.layers[0], torch.asarray(rows(7, 5, 8)).float())
+    Q, _ = checked(type(model).queries_and_keys)(model, torch.asarray([1, 4, 2, 8, 2]))
+    assert Q.shape == (3, 2, 5, 4)
 
 
 def shapeless(hint: Any, *, tables: bool = False) -> bool:
