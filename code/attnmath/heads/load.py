@@ -156,7 +156,7 @@ def load_decoders(*, trained: bool = True) -> Decoders:
     >>> decoders = load_decoders()
     >>> decoders.Q.shape
     (4, 4, 4, 128, 24)
-    >>> "".join(decoders.tokens[8:22])
+    >>> "".join(decoders.tokens[9:23])
     'multiplication'
     """
     flag(trained, "trained")
