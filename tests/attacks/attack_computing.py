@@ -87,7 +87,7 @@ def error_bounded(Q, K, shift=0, part=1.0):
 
 
 @attack(
-    "computing/truncation-error",
+    "low_rank_computation/truncation-error",
     "5.5.4/svd",
     on=instances.queries_and_keys,
     wrong={
@@ -112,7 +112,7 @@ def bound_reached(Q, K, place):
 
 
 @attack(
-    "computing/truncation-error",
+    "low_rank_computation/truncation-error",
     on=instances.queries_and_keys,
     wrong={"the last singular value that was kept": lambda Q, K: bound_reached(Q, K, -1)},
 )
@@ -245,7 +245,7 @@ def window_norm(n: int, w: int) -> float:
 
 
 @attack(
-    "computing/window-norm",
+    "sparse_patterns/window-norm",
     on=lengths,
     wrong={
         "at most 1, the largest row sum": lambda n, w: at_most(each(window_norm, n, w), 1.0, 1e-9),
@@ -287,7 +287,7 @@ def reflecting(n: int, forgotten: float = 0.0) -> float:
 
 
 @attack(
-    "computing/reflecting",
+    "sparse_patterns/reflecting",
     on=tokens,
     wrong={"edge tokens count themselves once": lambda n: at_most(each(lambda n: reflecting(n, 1 / 3), n), 0.0, 1e-9)},
 )
@@ -317,7 +317,7 @@ def tridiagonal(above, below, on, n, step):
 
 
 @attack(
-    "computing/tridiagonal",
+    "sparse_patterns/tridiagonal",
     on=bands,
     wrong={"n in place of n + 1": lambda above, below, on, n: tridiagonal(above, below, on, n, lambda n: n)},
 )
@@ -511,7 +511,7 @@ def gated(q, K, V, j):
 
 
 @attack(
-    "computing/attention-as-mixture",
+    "experts/attention-as-mixture",
     on=instances.attention.such_that(moderate(30)),
     wrong={"all experts alike": lambda Q, K, V: as_mixture(Q, K, V, lambda q, K, V, j: V[:, None, j] / K.shape[1])},
 )
@@ -520,7 +520,7 @@ def attention_is_a_gated_sum(Q, K, V):
 
 
 no_attack(
-    "computing/window-rank",
+    "sparse_and_dense/window-rank",
     because="measured: it says what was measured on the heads of one trained encoder.",
 )
 no_attack(

@@ -470,10 +470,10 @@ def two_tokens_have_coth(s):
 
 
 no_attack(
-    "low_rank/trained-scaling",
+    "condition_number/trained-scaling",
     because="measured: It compares two condition numbers of each of the trained heads that the book ships.",
 )
 no_attack(
-    "low_rank/collapse",
+    "powers/collapse",
     because="measured: It reports a mean over twenty seeded networks of random weights of one size.",
 )

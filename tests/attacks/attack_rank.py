@@ -307,6 +307,6 @@ def causal_attention_is_invertible(S):
 
 
 no_attack(
-    "rank/energy-share",
+    "effective_rank/energy-share",
     because="measured: It compares the trained heads that the book ships with permutations of the same weights.",
 )

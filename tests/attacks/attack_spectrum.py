@@ -272,7 +272,7 @@ circle = circle.such_that(lambda a, b, c: (b == c) | (np.abs(b - c) > 1e-3 * (a 
 
 
 @attack(
-    "spectrum/complex-pairs",
+    "eigenvalues/complex-pairs",
     on=circle,
     wrong={
         "exactly if stay and forwards differ": lambda a, b, c: exactly_if(with_imaginary_part(a, b, c, 3), a != b),
@@ -475,7 +475,7 @@ def band(A, width):
 
 
 @attack(
-    "spectrum/rate",
+    "powers/rate",
     on=diagonalisable,
     wrong={
         "without the condition number": lambda A: band(A, lambda kappa, n: np.ones_like(kappa)),
@@ -499,7 +499,7 @@ def smallest_overlap(A: Array) -> Array:
 
 
 @attack(
-    "spectrum/contraction",
+    "powers/contraction",
     on=instances.row_stochastic,
     wrong={
         "the second singular value instead": lambda A: at_most(second_singular(A), tau(A), backward(A)),
@@ -578,7 +578,7 @@ def difference_left(L, formula):
 
 
 @attack(
-    "spectrum/vanishing-exchange",
+    "powers/vanishing-exchange",
     on=instances.integers(L=(1, EXCHANGES)),
     wrong={
         "counted from layer 0": lambda L: difference_left(L, lambda L: (L + 1) / (2 * L)),
@@ -638,7 +638,7 @@ causal_scores = instances.square_matrices.such_that(moderate(4)).map(
 
 
 @attack(
-    "spectrum/causal-limit",
+    "powers/causal-limit",
     on=causal_scores,
     wrong={
         "uniform over the past": lambda S: equal(squared_often(softmax(S), 20)[:, -1], 1 / S.shape[1], 1e-3),
@@ -801,7 +801,7 @@ def weights_with_biases(X, W_Q, W_K, b_Q, b_K, seen):
 
 
 @attack(
-    "spectrum/biases",
+    "gram_and_kernel/biases",
     on=biased,
     wrong={
         "the softmax sees none of them": lambda X, W_Q, W_K, b_Q, b_K: weights_with_biases(X, W_Q, W_K, b_Q, b_K, 0.0),
@@ -856,7 +856,7 @@ symmetric_scores = (instances.symmetric_matrices | instances.square_matrices.map
 
 
 @attack(
-    "spectrum/symmetric-scores",
+    "gram_and_kernel/symmetric-scores",
     on=symmetric_scores.such_that(denominators_clear),
     wrong={
         "always": lambda S: true(symmetric(softmax(S))),
@@ -888,7 +888,7 @@ tame_forms = half_symmetric.such_that(lambda M: symmetric_or_clearly_not(M) & (s
 
 
 @attack(
-    "spectrum/kernel-symmetric",
+    "gram_and_kernel/kernel-symmetric",
     on=tame_forms.also(X=lambda rng, M: np.concatenate([np.eye(M.shape[1]) + 0 * M, rng.normal(size=M.shape)], axis=1)),
     wrong={
         "always": lambda M, X: true(symmetric(kernel(X, M))),
@@ -929,7 +929,7 @@ def is_psd(S):
 
 @attack(
     "proposition-kernel-psd",
-    "spectrum/kernel-psd",
+    "gram_and_kernel/kernel-psd",
     on=points,
     wrong={
         "every symmetric form": lambda S, X: true(smallest_of_kernel(S, X) > -1e-9),
@@ -961,7 +961,7 @@ def row_sums(S):
 
 
 @attack(
-    "spectrum/reversible",
+    "gram_and_kernel/reversible",
     on=instances.symmetric_matrices.such_that(moderate(20)),
     wrong={
         "the stationary distribution is uniform": lambda S: stationary_is(S, np.ones(S.shape[:2])),
@@ -1024,7 +1024,7 @@ def without_eigenvector(largest: bool) -> instances.Kind:
 
 
 @attack(
-    "spectrum/polynomial-factor",
+    "powers/polynomial-factor",
     on=without_eigenvector(largest=True),
     wrong={
         "another eigenvalue may lack them": without_eigenvector(largest=False),
@@ -1038,10 +1038,10 @@ def a_second_eigenvalue_without_eigenvectors_carries_a_factor(A, lam):
 
 
 no_attack(
-    "spectrum/trained-norms",
+    "stochastic_matrix/trained-norms",
     because="measured: The norms of 72 trained heads on one passage are compared with those of their shuffled rows.",
 )
 no_attack(
-    "spectrum/trained-determinants",
+    "eigenvalues/trained-determinants",
     because="measured: Determinants and eigenvalues are compared in the 72 heads of the shipped encoder.",
 )
