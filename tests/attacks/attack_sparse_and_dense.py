@@ -168,7 +168,15 @@ def stable(A: Array, share) -> object:
     values = np.linalg.svd(A, compute_uv=False)
     found = (values**2).sum(axis=1) / values[:, 0] ** 2
     seen = (A > 0).sum(axis=2).max(axis=1)
-    return at_most(A.shape[1] / share(seen, A.sum(axis=1).max(axis=1)), found, rounding(256, found))
+    p = values / values.sum(axis=1, keepdims=True)
+    entropy_rank = np.exp(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=1))
+    held = np.cumsum(values**2, axis=1) / (values**2).sum(axis=1, keepdims=True)
+    energy_rank = 1 + np.sum(held < 0.9, axis=1)
+    return (
+        at_most(A.shape[1] / share(seen, A.sum(axis=1).max(axis=1)), found, rounding(256, found))
+        & at_most(found, entropy_rank, 1e-9)
+        & at_most(0.9 * found, energy_rank, 1e-9)
+    )
 
 
 @attack(
