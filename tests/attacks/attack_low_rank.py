@@ -206,7 +206,14 @@ def score_moves(X, W_Q, W_K):
 
 
 # n, d_model, p, whether a combination of the features is constant, d_k
-TOKENS = ((3, 2, 2, False, 1), (4, 3, 2, False, 1), (4, 3, 3, True, 1), (4, 3, 3, True, 2), (4, 3, 3, False, 2))
+TOKENS = (
+    (3, 2, 2, False, 1),
+    (3, 2, 2, True, 2),
+    (4, 3, 2, False, 1),
+    (4, 3, 3, True, 1),
+    (4, 3, 3, True, 2),
+    (4, 3, 3, False, 2),
+)
 
 
 def _tokens(rng, count, shape):
@@ -231,7 +238,8 @@ tokens = instances.kind("X W_Q W_K", _named_tokens, _tokens, TOKENS)
 def free_numbers(X, W_Q, W_K, formula):
     d, d_k = W_Q.shape[1:]
     p, q = counted(X), counted(X - X[:, :1])
-    return true(counted(score_moves(X, W_Q, W_K)) == formula(d, p, q, d_k))
+    width = np.minimum(np.minimum(p, q), d_k)  # all p x q matrices have rank min(p, q) at most
+    return true(counted(score_moves(X, W_Q, W_K)) == formula(d, p, q, width))
 
 
 @attack(
