@@ -12,7 +12,7 @@ def test_rows_become_alike_without_a_skip_connection_only() -> None:
     alone, kept = (distance_from_equal_rows(4, skip=skip, n=12, width=12, networks=6, seed=1) for skip in (False, True))
     assert alone.shape == kept.shape == (6, 4)
     assert np.array_equal(alone, distance_from_equal_rows(4, skip=False, n=12, width=12, networks=6, seed=1))
-    assert np.all((0 <= alone) & (alone <= 1)) and np.all(np.diff(np.median(alone, axis=0)) < 0)
+    assert np.all((alone >= 0) & (alone <= 1)) and np.all(np.diff(np.median(alone, axis=0)) < 0)
     assert np.median(alone[:, -1]) < 0.01 < 0.3 < np.median(kept[:, -1])
 
 
