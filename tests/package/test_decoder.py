@@ -89,12 +89,31 @@ def test_the_shipped_decoders_are_causal_and_their_rows_are_distributions(traine
     assert P.min() >= 0 and not np.triu(P, 1).any()
 
 
+def test_the_record_is_that_of_the_shipped_file() -> None:
+    content = (DATA / "decoder.npz").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == RECORD["sha256"] == load.DECODERS
+    assert len(content) < 2_500_000
+    decoders, settings = load_decoders(), RECORD["settings"]
+    assert tuple(run["seed"] for run in RECORD["runs"]) == decoders.seeds
+    assert decoders.Q.shape[1:] == (settings["layers"], settings["heads"], settings["context"], decoders.d_k)
+    assert decoders.d_k * decoders.heads == settings["width"]
+    assert RECORD["command"] == "python -m attnmath.heads.train --out code/attnmath/data"
+    assert {"python", "torch", "numpy"} == set(RECORD["versions"])
+
+
 def test_the_passage_is_one_and_the_seeds_are_several() -> None:
     after, before = load_decoders(), load_decoders(trained=False)
     assert after.tokens == before.tokens and after.seeds == before.seeds
     for one in (after, before):
         assert all(np.abs(one.Q[0] - other).max() > 0.5 for other in one.Q[1:])
     assert np.abs(after.Q - before.Q).max() > 0.5
+
+
+def test_training_has_beaten_the_ngrams_on_text_that_was_held_out() -> None:
+    baselines = RECORD["bits_per_character"]
+    for run in RECORD["runs"]:
+        bits = run["bits_per_character"]
+        assert bits["held_out"] < min(baselines.values()) < baselines[UNIGRAMS] < bits["untrained"]
 
 
 def test_a_changed_file_and_bad_arguments_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

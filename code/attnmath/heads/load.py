@@ -30,7 +30,7 @@ SAMPLES = {
 }
 
 #: SHA-256 of `decoder.npz`.
-DECODERS = "3a543622ba05760b71e98cb72e3efec413818b307b9939eb7e158ac7fad4734b"
+DECODERS = "ee5c3ce46a69d07f0086a2cac00e4be5963c276ee371423a66f6dfd33db8c5df"
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ def load_decoders(*, trained: bool = True) -> Decoders:
     >>> decoders = load_decoders()
     >>> decoders.Q.shape
     (4, 4, 4, 128, 24)
-    >>> "".join(decoders.tokens[:26])
-    'A default order comparison'
+    >>> "".join(decoders.tokens[9:23])
+    'multiplication'
     """
     flag(trained, "trained")
     with resources.as_file(resources.files("attnmath") / "data" / "decoder.npz") as path:
