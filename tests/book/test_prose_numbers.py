@@ -18,7 +18,6 @@ NOTEBOOKS = stamps.notebooks()
 ELSEWHERE = {
     ("concentration", "304"): "the tokens of the text that the trained heads read; the chapter on rank prints it",
     ("linear_attention", "1.1"): "an example in thought, worked out in the sentence",
-    ("rank", "2048"): "the textbook's own example of a length",
     ("softmax_and_relu2", "100 000"): "a setting of the stored benchmark",
     ("softmax_and_relu2", "650"): "microseconds in the stored benchmark, on one machine",
 }
