@@ -58,18 +58,19 @@ def test_long_rows_at_a_fixed_scale(n: int) -> None:
 @pytest.mark.parametrize("deviation", [4.0, 7.0, 10.0, 20.0, 48.0])
 def test_in_long_rows_the_two_means_obey_steins_equation(deviation: float, n: int) -> None:
     """The derivative of E log Z by s is s (1 - E C): the two come from different integrands."""
-    h = 0.02 * deviation
-    far, near = (
-        (gaussian_rows.mean_log_sum(deviation + k * h, n) - gaussian_rows.mean_log_sum(deviation - k * h, n)) / (2 * k * h)
-        for k in (2, 1)
-    )
+
+    def difference(h: float) -> float:
+        high, low = gaussian_rows.mean_log_sum(deviation + h, n), gaussian_rows.mean_log_sum(deviation - h, n)
+        return (high - low) / (2 * h)
+
+    near, far = difference(0.02 * deviation), difference(0.04 * deviation)
     slope = (4 * near - far) / 3  # without the error of order h^2
     assert slope == pytest.approx(deviation * (1 - gaussian_rows.mean_collision(deviation, n)), rel=2e-5)
 
 
 @pytest.mark.parametrize("n", LONG)
 def test_wide_long_rows_follow_their_largest_score(n: int) -> None:
-    """log Z less the largest score is minus the logarithm of the largest weight: between 0 and the entropy of the row."""
+    """log Z less the largest score is minus the logarithm of the largest weight: between 0 and the entropy."""
     largest = stats.norm.isf(-np.log((np.arange(20_000) + 0.5) / 20_000) / n)  # its quantiles, as Phi^n is near 1
     excess = gaussian_rows.mean_log_sum(50.0, n) - 50.0 * largest.mean()
     assert -0.02 <= excess <= gaussian_rows.mean_entropy(50.0, n)
