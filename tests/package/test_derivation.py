@@ -410,3 +410,11 @@ def test_definitions_that_agree_are_accepted_twice() -> None:
     chain.step(9 + m**2 + x, rules.definition(F(i), i**2))
     chain.step(F(4) - 7 + m**2 + x, rules.definition(F(j), j * j))
     assert chain.result == F(4) - 7 + m**2 + x
+
+
+def test_a_hypothesis_on_a_function_reaches_into_sums_and_catches_no_index() -> None:
+    line = sp.Sum(F(n - 1) * u[m], (m, 1, n))
+    product = sp.Product(u[m], (m, 1, n - 1))
+    assert rules.hypothesis(F(n - 1), product, "by induction").rewrite(line) == sp.Sum(product * u[m], (m, 1, n))
+    with pytest.raises(ValueError, match="right: expected no symbol that the line sums"):
+        rules.hypothesis(F(n - 1), u[m], "assumed").rewrite(line)

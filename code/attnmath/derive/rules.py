@@ -289,7 +289,16 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
 
 def hypothesis(left: Any, right: Any, words: str) -> Rule:
     """An equation that is assumed, and that the reason on the page calls so: left may be replaced by right."""
-    return Rule(words, lambda line: line.subs(left, right))
+    if not isinstance(left, AppliedUndef | sp.Indexed):
+        return Rule(words, lambda line: line.subs(left, right))
+
+    def replace(line: sp.Expr) -> sp.Expr:  # sympy's subs does not reach what has the index of a sum
+        caught = (sp.sympify(right).free_symbols - left.free_symbols) & bound_symbols(line)
+        if caught and line.has(left):
+            raise ValueError(f"right: expected no symbol that the line sums or integrates over, got {caught}")
+        return line.xreplace({left: right})
+
+    return Rule(words, replace)
 
 
 def law(
