@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import instances
 import numpy as np
 from hunt import at_most, attack, equal, no_attack, rounding, true
@@ -47,7 +49,7 @@ def energy_needs_no_more(a):
 def in_order(*values):
     """Numbers that rise from one to the next, up to rounding."""
     judged = true(np.full(len(values[0]), True))
-    for small, large in zip(values, values[1:], strict=False):
+    for small, large in itertools.pairwise(values):
         judged &= at_most(small, large, 1e-12 * large)
     return judged
 
