@@ -291,6 +291,38 @@ def keeps_differences(x, layers, residual=1.0):
     return equal(y - y[:, :1], x - x[:, :1], rounding(400, np.abs(x).max(axis=1)))
 
 
+def varied(x: Array) -> Array:
+    return np.ptp(x, axis=1) > 1e-3 * np.abs(x).max(axis=1)
+
+
+def layer_norm(x: Array) -> Array:
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / centred.std(axis=-1, keepdims=True)
+
+
+@attack(
+    "5.5.1/homogenise",
+    on=instances.vectors.such_that(varied).also(
+        W_V=lambda rng, x: rng.normal(size=(len(x), x.shape[1], x.shape[1])),
+    ),
+    wrong={"weights that are not uniform": lambda x, W_V: keeps_opposite_tokens(x, W_V, own=0.75)},
+)
+def opposite_tokens_stay_with_a_normalisation_and_any_values(x, W_V):
+    return keeps_opposite_tokens(x, W_V)
+
+
+def keeps_opposite_tokens(x, W_V, own=0.5):
+    """Ten layers with a residual connection, normalised before the attention or after the sum."""
+    A = np.array([[own, 1 - own], [1 - own, own]])
+    start = layer_norm(layer_norm(np.stack([x, -x], axis=1)))  # the second time removes what rounding left
+    before = after = start
+    for _ in range(10):
+        before = before + A @ layer_norm(before) @ W_V
+        after = layer_norm(after + A @ after @ W_V)
+    allowed = rounding(400, np.abs(start).max(axis=(1, 2)))
+    return equal(before[:, 0], start[:, 0], allowed) & equal(after[:, 0], start[:, 0], allowed)
+
+
 EXCHANGES = 400
 DIFFERENCES = np.array([1.0, -1.0]) + np.zeros((EXCHANGES + 1, 2))
 for _l in range(1, EXCHANGES + 1):
