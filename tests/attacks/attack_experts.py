@@ -85,6 +85,7 @@ def block_rank(M, choice, thin, total):
 
 
 @attack(
+    "theorem-switched-blocks",
     "5.5.5/moe-low-rank",
     on=expert_maps,
     wrong={

@@ -172,10 +172,13 @@ def stable(A: Array, share) -> object:
     entropy_rank = np.exp(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=1))
     held = np.cumsum(values**2, axis=1) / (values**2).sum(axis=1, keepdims=True)
     energy_rank = 1 + np.sum(held < 0.9, axis=1)
+    held = np.cumsum(values, axis=1) / values.sum(axis=1, keepdims=True)
+    effective_rank = 1 + np.sum(held < 0.9, axis=1)  # (5.5.3), at the share 0.9
     return (
         at_most(A.shape[1] / share(seen, A.sum(axis=1).max(axis=1)), found, rounding(256, found))
         & at_most(found, entropy_rank, 1e-9)
         & at_most(0.9 * found, energy_rank, 1e-9)
+        & at_most(0.9 * found, effective_rank, 1e-9)
     )
 
 
@@ -193,18 +196,27 @@ def sparse_attention_without_hubs_has_a_high_stable_rank(A):
 # Dense --------------------------------------------------------------------------------------------------------------
 
 
-def causal_rank(n, rank_of):
-    found = each(lambda n: np.linalg.matrix_rank(np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]), n)
-    return equal(found, rank_of(n), 0.0)
+def causal_rank(n, rank_of, width=None):
+    """Rank of equal scores behind a causal window of this width; without a width behind the whole causal mask."""
+
+    def found(n):
+        seen = np.tri(n) - (0 if width is None else np.tri(n, k=-width - 1))
+        return np.linalg.matrix_rank(seen / seen.sum(axis=1, keepdims=True))
+
+    return equal(each(found, n), rank_of(n), 0.0)
 
 
 @attack(
     "5.5.5/sparse-low-rank",
+    "theorem-window-rank",
     on=tokens,
-    wrong={"the rank without the mask": lambda n: causal_rank(n, np.ones_like)},
+    wrong={
+        "the rank without the mask": lambda n: causal_rank(n, np.ones_like, 1),
+        "the least rank of a window to both sides": lambda n: causal_rank(n, lambda n: n - 1, 1),
+    },
 )
-def uniform_attention_has_full_rank_behind_a_causal_mask(n):
-    return causal_rank(n, lambda n: n)
+def uniform_attention_has_full_rank_behind_a_causal_window(n):
+    return causal_rank(n, lambda n: n, 1) & causal_rank(n, lambda n: n, 4) & causal_rank(n, lambda n: n)
 
 
 narrow = instances.queries_and_keys.map("Q K", lambda Q, K: (K[:, :, :1], np.roll(K, 1, axis=0)[:, ::-1, :1]))
@@ -218,6 +230,11 @@ def some_token_below_half(Q, K):
 wide = instances.queries_and_keys.map("Q K", lambda Q, K: (K, K))
 
 
+def far_from_identity(Q, K, least):
+    A = softmax(Q @ K.swapaxes(1, 2))
+    return at_most(least, np.linalg.norm(A - np.eye(A.shape[1]), axis=(1, 2)), 1e-9)
+
+
 @attack(
     "proposition-middle-key",
     "5.5.5/dense",
@@ -229,6 +246,19 @@ wide = instances.queries_and_keys.map("Q K", lambda Q, K: (K, K))
 )
 def some_token_gives_itself_less_than_half(Q, K):
     return some_token_below_half(Q, K)
+
+
+@attack(
+    "5.5.5/dense",
+    "theorem-radon",
+    on=narrow.such_that(lambda Q, K: np.full(len(Q), Q.shape[1] >= 3)),
+    wrong={
+        "twice as far": lambda Q, K: far_from_identity(Q, K, np.sqrt(2)),
+        "a width above 1": wide.such_that(lambda Q, K: np.full(len(Q), (Q.shape[1] >= 3) and (Q.shape[2] > 1))),
+    },
+)
+def width_one_keeps_a_distance_from_the_identity(Q, K):
+    return far_from_identity(Q, K, 1 / np.sqrt(2))
 
 
 square_masks = instances.masked_scores.such_that(lambda mask, S: np.full(len(S), S.shape[1] == S.shape[2])).such_that(
