@@ -166,7 +166,6 @@ def hot(S, factor):
 
 @attack(
     "theorem-temperature-effective-rank",
-    "5.5.2/why-different",
     on=instances.square_matrices,
     wrong={"at a hundredth of the temperature": lambda S: hot(S, 100.0)},
 )
@@ -206,6 +205,28 @@ def clear_favourites(S: Array) -> Array:
 )
 def cold_heads_have_the_roots_of_the_counts(S):
     return cold(S, np.sqrt)
+
+
+# Rounding -----------------------------------------------------------------------------------------------------------
+
+
+def rounded_to_half(step, delta, tie=1):
+    """One of two tokens gets weights near a tie of half precision: effective rank 1 without rounding, 2 with it."""
+    s = 0.5 + (2 * step + tie) * 2.0**-12
+    s = s[:, None] + 4e-9 * delta[:, None] * np.array([1.0, -1.0])
+    scores = np.log(s / (1 - s))[:, :, None] * np.array([1.0, 0.0])
+    A = softmax(scores)
+    half = A.astype(np.float16).astype(float)
+    return true((effective_rank(sigma(A), 1e-6) == 1) & (effective_rank(sigma(half), 1e-6) == 2))
+
+
+@attack(
+    "5.5.2/why-different",
+    on=instances.integers(step=(0, 900), delta=(1, 99)),
+    wrong={"away from the tie": lambda step, delta: rounded_to_half(step, delta, tie=0)},
+)
+def rounding_adds_one(step, delta):
+    return rounded_to_half(step, delta)
 
 
 # Representations ----------------------------------------------------------------------------------------------------
