@@ -13,8 +13,9 @@ import pytest
 from backends import torch_or_skip
 
 from attnmath.attention import attention_weights
-from attnmath.heads import SAMPLES, extract, load_heads, read_heads
+from attnmath.heads import extract
 from attnmath.heads.encoder import load_encoder, tokenize, weights_hash
+from attnmath.heads.load import SAMPLES, load_heads, read_heads
 
 DATA = Path(extract.__file__).parents[1] / "data"
 MODEL = os.environ.get("ATTNMATH_MODEL")
