@@ -171,5 +171,7 @@ def test_an_estimate_reads_as_a_value_and_its_error() -> None:
     assert str(Estimate(1234.567, 0.01234)) == "1235 ± 0.012" and str(Estimate([1.0, 2.0], 0.1)) == "2 estimates"
     with pytest.raises(ValueError, match="value, standard_error: expected finite numbers, got standard_error: "):
         Estimate(1.0, np.inf)
-    with pytest.raises(ValueError, match=r"standard_error: expected finite and non-negative, got \[1. 2.\] and \[ 0. -1.\]"):
+    with pytest.raises(
+        ValueError, match=r"standard_error: expected finite and non-negative, got \[1. 2.\] and \[ 0. -1.\]"
+    ):
         Estimate([1.0, 2.0], [0.0, -1.0])

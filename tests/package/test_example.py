@@ -39,7 +39,7 @@ def test_the_small_head_cannot_be_changed_by_accident() -> None:
 def test_the_trained_head_is_the_last_of_the_last_layer() -> None:
     heads = load_heads("sentence")
     tokens, Q, K = example.trained_head()
-    assert (example.LAYER, example.HEAD) == (heads.layers - 1, heads.heads - 1)
+    assert (heads.layers - 1, heads.heads - 1) == (example.LAYER, example.HEAD)
     assert tokens == heads.tokens and {"rabbit", "took", "watch", "it"} <= set(tokens)
     np.testing.assert_array_equal(Q, heads.Q[5, 11])
     np.testing.assert_array_equal(K, heads.K[5, 11])

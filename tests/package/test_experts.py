@@ -87,7 +87,9 @@ def test_a_mixture_is_its_definition_and_its_block_matrix() -> None:
     choice = [3, 0, 3]
     matrix = experts.block_matrix(choice, W)
     assert matrix.shape == (6, 15)
-    np.testing.assert_allclose(x.ravel() @ matrix, np.concatenate([r @ W[c] for r, c in zip(x, choice, strict=True)]), rtol=1e-12)
+    np.testing.assert_allclose(
+        x.ravel() @ matrix, np.concatenate([r @ W[c] for r, c in zip(x, choice, strict=True)]), rtol=1e-12
+    )
     for bad in ([-1, 0], [0, 4]):
         with pytest.raises(ValueError, match="choice: expected experts from 0 to 3, got"):
             experts.block_matrix(bad, W)

@@ -95,3 +95,70 @@ RNG = np.random.default_rng(0)
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def test_matrices_are_drawn_one_after_the_other_with_the_root_of_the_variance() -> None:
+    drawn = np.random.default_rng(8).standard_normal((5, 2, 3))
+    draw = initialisation.draw_weights
+    np.testing.assert_allclose(draw(2, 3, 5, np.random.default_rng(8)), np.sqrt(2 / 5) * drawn, rtol=1e-14)
+    np.testing.assert_allclose(draw(2, 3, 5, np.random.default_rng(8), variance=9.0), 3 * drawn, rtol=1e-14)
+    uniform = np.random.default_rng(8).uniform(-np.sqrt(3), np.sqrt(3), (5, 2, 3))
+    np.testing.assert_allclose(
+        draw(2, 3, 5, np.random.default_rng(8), law="uniform", variance=1.0), uniform, rtol=1e-14
+    )
+
+
+def test_gains_are_measured_on_every_matrix_and_component() -> None:
+    x, g = np.asarray([1.0, 2.0, -0.5]), np.asarray([3.0, 1.0])
+    W = np.sqrt(2 / 5) * np.random.default_rng(8).standard_normal((7, 3, 2))
+    forward, backward = measured_gains(x, g, 7, np.random.default_rng(8))
+    np.testing.assert_allclose(forward.value, ((x @ W) ** 2).mean() / (x**2).mean(), rtol=1e-12)
+    np.testing.assert_allclose(backward.value, ((W @ g) ** 2).mean() / (g**2).mean(), rtol=1e-12)
+    assert forward.standard_error == pytest.approx(((x @ W) ** 2 / (x**2).mean()).std(ddof=1) / np.sqrt(14))
+    for pair in ((np.zeros(3), g), (x, np.zeros(2))):
+        with pytest.raises(ValueError, match="[xg]: expected a vector that is not 0, got zeros throughout"):
+            measured_gains(*pair, 7, np.random.default_rng(8))
+
+
+def test_scores_and_chains_are_products_of_the_drawn_matrices() -> None:
+    x, y = np.asarray([1.0, 2.0, -0.5]), np.asarray([3.0, 1.0, 1.0])
+    rng = np.random.default_rng(8)
+    W_Q, W_K = (np.sqrt(2 / 5) * rng.standard_normal((6, 3, 2)) for _ in range(2))
+    expected = ((x @ W_Q) * (y @ W_K)).sum(axis=1) / np.sqrt(2)
+    np.testing.assert_allclose(scaled_scores(x, y, 2, 6, np.random.default_rng(8)), expected, rtol=1e-12)
+    for short in (x[:2], np.ones(4)):
+        with pytest.raises(ValueError, match="x, y: expected the same number d_model of components, got 3 and"):
+            scaled_scores(x, short, 2, 6, np.random.default_rng(8))
+    rng = np.random.default_rng(8)
+    row = rng.standard_normal((6, 1, 3))
+    squares = [(row**2).mean(axis=(1, 2))]
+    for a, b in ((3, 2), (2, 4)):
+        row = row @ (np.sqrt(2 / (a + b)) * rng.standard_normal((6, a, b)))
+        squares.append((row**2).mean(axis=(1, 2)))
+    found = measured_chain([3, 2, 4], initialisation.xavier_variance, 6, np.random.default_rng(8))
+    np.testing.assert_allclose(found.value, np.mean(squares, axis=1), rtol=1e-12)
+    assert chain_gains([3], initialisation.xavier_variance).tolist() == [1.0]
+    assert chain_gains([3, 2, 4], initialisation.xavier_variance).tolist() == pytest.approx([1, 6 / 5, 6 / 5 * 4 / 6])
+
+
+def test_blocks_hold_as_many_matrices_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(initialisation, "_BLOCK", 10)
+    assert initialisation._blocks(7, 3) == [3, 3, 1] and initialisation._blocks(6, 5) == [2, 2, 2]
+    assert initialisation._blocks(3, 11) == [1, 1, 1] and initialisation._blocks(1, 10) == [1]
+
+
+def test_a_rule_and_its_widths_are_named() -> None:
+    for widths, error, words in (
+        ([3, 0], ValueError, r"widths\[1\]: expected a positive integer, got 0"),
+        ([3, 1.5], TypeError, r"widths: expected a sequence of integers, got list \(widths\[1\]: expected"),
+        (3, TypeError, r"widths: expected a sequence of integers, got int"),
+    ):
+        with pytest.raises(error, match=words):
+            chain_gains(widths, initialisation.xavier_variance)
+    for rule in (lambda a, b: -1.0, lambda a, b: 1 / 0 if a < 0 else 0.0, lambda a: 1.0):
+        with pytest.raises(
+            (ValueError, TypeError), match="rule: expected a function of d_in and d_out, got an error: "
+        ):
+            chain_gains([3, 2], rule)
+    with pytest.raises(ValueError, match="variance: expected a result within the range"):
+        gains(100, 100, variance=1e307)

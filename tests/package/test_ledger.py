@@ -519,9 +519,7 @@ def test_a_counterexample_reads_as_written_and_in_formulas() -> None:
     assert shown.record()["at"] == "n = 2, xs = (0, 1)" and shown.record()["required"] == "< 2"
     assert shown.record()["observed"] == "1 + sqrt(2)" and shown.record()["markup"] == shown.markup
     named = counterexample(largest, {"x": [2.5]}, "==", 1.0, instead=2.5, tolerance=1e-9, of="it", where="the worst x")
-    assert named.text == (
-        "It is 2.5 at the worst x; the sentence requires 1. The corrected statement gives 2.5."
-    )
+    assert named.text == ("It is 2.5 at the worst x; the sentence requires 1. The corrected statement gives 2.5.")
     assert named.record()["required"] == "== 1"
 
 

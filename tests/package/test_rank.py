@@ -172,7 +172,9 @@ def test_the_factors_of_the_keys_are_those_of_their_own_decomposition() -> None:
     np.testing.assert_allclose(rank.best_approximation(K, 3), K, rtol=1e-12)
     np.testing.assert_allclose(np.linalg.norm(right, axis=0), sigma[:2], rtol=1e-12)
     for width in (2, 4):
-        with pytest.raises(ValueError, match=r"Q, K: expected the same last axis d_k, got shapes \(4, \d\) and \(5, 3\)"):
+        with pytest.raises(
+            ValueError, match=r"Q, K: expected the same last axis d_k, got shapes \(4, \d\) and \(5, 3\)"
+        ):
             rank.truncated_keys(np.ones((4, width)), K, 1)
     for call in (lambda: rank.truncated_keys(Q, K, 4), lambda: rank.best_approximation(K.T, 4)):
         with pytest.raises(ValueError, match="r: expected at most 3, got 4"):

@@ -171,4 +171,4 @@ def test_bounds_and_values_of_an_uneven_matrix() -> None:
     assert spectrum.spectral_norm([[3.0, 0.0], [0.0, -4.0]]) == pytest.approx(4)
     turn = spectrum.eigenvalues([[0.0, 1.0], [-1.0, 0.0]])
     np.testing.assert_allclose(turn, [1j, -1j], atol=1e-15)
-    assert spectrum.eigenvector_condition([[0.0, 1.0], [0.0, 0.0]]) > 1e300
+    assert spectrum.eigenvector_condition([[0.0, 1.0], [0.0, 0.0]]) > 1e15
