@@ -677,3 +677,64 @@ def test_a_claims_file_gives_text_on_one_line(tmp_path: Path) -> None:
     assert list(found) == ["5.1"] and found["5.1"] == Claim(
         "5.1", "two lines", "5.1 p1 s1", "a b", "defined", chapter="one"
     )
+
+
+# --- problems of a book, word for word --------------------------------------------------------------
+
+
+def test_each_problem_of_a_book_is_reported_once(tmp_path: Path) -> None:
+    for number, (claims, records, found) in enumerate([
+        (CLAIMS, [], ["one.claims.yml: 5.1.5: expected one executed check, found 0"]),
+        (CLAIMS, [CHECK, CHECK], ["one.claims.yml: 5.1.5: expected one executed check, found 2"]),
+        (CLAIMS, [CHECK, CHECK | {"claim": "9.9"}], ["one.ipynb: the check of 9.9 names no claim"]),
+        (CLAIMS, [CHECK | {"verdict": "refuted"}], ["5.1.5: the file says proved, the executed check refuted"]),
+        (CLAIMS.replace("verdict: proved, scope: all", "verdict: not decided, reason: r"),
+         [CHECK | {"verdict": "not decided"}], ["one.claims.yml: 5.1.5: is not decided, and yet has an executed check"]),
+    ]):  # fmt: skip
+        (tmp_path / str(number)).mkdir()
+        assert audit(book(tmp_path / str(number), claims, *records)) == found
+
+
+def test_chapters_are_collated_in_order_and_checkpoints_are_not_read(tmp_path: Path) -> None:
+    root = book(tmp_path, CLAIMS, CHECK)
+    (root / "chapters/a").mkdir()
+    line = '"{}": {{title: t, place: beyond 5.1.4, reading: r, verdict: not decided, reason: taste}}\n'
+    (root / "chapters/a/zero.claims.yml").write_text(line.format("b") + line.format("a"))
+    hidden = root / "chapters/.ipynb_checkpoints"
+    hidden.mkdir()
+    (hidden / "x.ipynb").write_text((root / "chapters/one.ipynb").read_text().replace("5.1.5", "9.9"))
+    assert audit(root) == []
+    assert [(row.page, row.claim.id, row.record) for row in collate(root)] == [
+        ("chapters/a/zero", "b", None), ("chapters/a/zero", "a", None), ("chapters/one", "5.1.5", CHECK),
+    ]  # fmt: skip
+    (root / "chapters/two.ipynb").write_text((root / "chapters/one.ipynb").read_text().replace("5.1.5", "9.9"))
+    assert audit(root) == ["two.ipynb: the check of 9.9 names no claim"]
+    (root / "chapters/two.claims.yml").write_text(line.format("b"))
+    assert audit(root)[0] == "b: stands in zero.claims.yml and in two.claims.yml"
+
+
+@pytest.mark.parametrize("record", [{"claim": "5.1.5"}, {"verdict": "proved"}, "text", ["claim", "verdict"]])
+def test_a_record_has_its_claim_and_verdict(tmp_path: Path, record) -> None:
+    with pytest.raises(LedgerError, match=r"one\.ipynb: expected a record with its claim and verdict, got"):
+        collate(book(tmp_path, CLAIMS, record))
+
+
+def test_entries_of_a_claims_file_have_their_fields(tmp_path: Path) -> None:
+    good = "{title: t, place: 5.1 p1 s1, reading: r, verdict: defined}"
+    for text, words in (
+        (
+            f'"1": {good.replace("title: t, ", "")}',
+            "expected place, reading, title, verdict, and of grade, holds, outc",
+        ),
+        (f'"1": {good[:-1]}, more: 1}}', "what the verdict needs, got"),
+        ('"1": text', "what the verdict needs, got 'text'"),
+        ("text", "expected a mapping from claim ids to their fields"),
+        ("{}", "expected a mapping from claim ids to their fields"),
+        ("", "expected a mapping from claim ids to their fields"),
+    ):
+        (tmp_path / "one.claims.yml").write_text(text)
+        with pytest.raises(LedgerError, match=words):
+            load_claims("one", tmp_path)
+    (tmp_path / "one.claims.yml").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(LedgerError, match="expected YAML, got"):
+        load_claims("one", tmp_path)
