@@ -689,7 +689,8 @@ def test_each_problem_of_a_book_is_reported_once(tmp_path: Path) -> None:
         (CLAIMS, [CHECK, CHECK | {"claim": "9.9"}], ["one.ipynb: the check of 9.9 names no claim"]),
         (CLAIMS, [CHECK | {"verdict": "refuted"}], ["5.1.5: the file says proved, the executed check refuted"]),
         (CLAIMS.replace("verdict: proved, scope: all", "verdict: not decided, reason: r"),
-         [CHECK | {"verdict": "not decided"}], ["one.claims.yml: 5.1.5: is not decided, and yet has an executed check"]),
+         [CHECK | {"verdict": "not decided"}],
+         ["one.claims.yml: 5.1.5: is not decided, and yet has an executed check"]),
     ]):  # fmt: skip
         (tmp_path / str(number)).mkdir()
         assert audit(book(tmp_path / str(number), claims, *records)) == found
