@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backends import torch_or_skip
 
 from attnmath import estimate
 from attnmath.estimate import Estimate, mean, slope, variance
@@ -175,3 +176,9 @@ def test_an_estimate_reads_as_a_value_and_its_error() -> None:
         ValueError, match=r"standard_error: expected finite and non-negative, got \[1. 2.\] and \[ 0. -1.\]"
     ):
         Estimate([1.0, 2.0], [0.0, -1.0])
+
+
+def test_labels_that_numpy_cannot_read_are_named() -> None:
+    torch = torch_or_skip()
+    with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got Tensor"):
+        estimate.mean_of_groups([1.0, 2.0], torch.ones(2, requires_grad=True))

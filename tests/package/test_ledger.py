@@ -739,3 +739,26 @@ def test_entries_of_a_claims_file_have_their_fields(tmp_path: Path) -> None:
     (tmp_path / "one.claims.yml").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(LedgerError, match="expected YAML, got"):
         load_claims("one", tmp_path)
+
+
+def test_exact_numbers_agree_and_disagree() -> None:
+    halves = [sp.Rational(1, 2), sp.sqrt(2)]
+    assert agreement(halves, [0.5, 2**0.5], mistake=("ones", [1, 1]), tolerance=1e-15, because="rounding")
+    with pytest.raises(TypeError, match="observed: expected real numbers, got"):
+        agreement([sp.Rational(1, 2), "1"], 0.5, mistake=("one", 1), tolerance=1, because="rounding")
+
+
+@pytest.mark.parametrize(("relation", "breaks"), [("==", 9.0), ("<=", 9.0), (">=", -9.0), ("<", 9.0), (">", -9.0)])
+def test_what_is_far_on_the_wrong_side_breaks_a_relation(relation: str, breaks: float) -> None:
+    good = 1.0 if relation == "==" else -breaks
+    words = {"required": 1.0, "tolerance": 0.25, "of": "x"}
+    assert counterexample(lambda x: x, {"x": breaks}, relation, obeys={"x": good}, **words)
+    with pytest.raises(LedgerError, match="obeys: the sentence fails there too"):
+        counterexample(lambda x: x, {"x": breaks}, relation, obeys={"x": breaks}, **words)
+
+
+def test_two_cards_of_one_anchor_are_found_in_either_order(tmp_path: Path) -> None:
+    line = '"{}": {{title: t, place: beyond 5.1.4; beyond 5.2, reading: r, verdict: not decided, reason: taste}}\n'
+    [problem] = audit(book(tmp_path, line.format("a-b/c") + line.format("a/b-c")))
+    assert problem == "a/b-c: its card would have the id of a-b/c: claim-a-b-c"
+    assert load_claims("one", tmp_path / "chapters")["a-b/c"].section == "beyond 5.1.4"

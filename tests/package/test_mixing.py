@@ -184,3 +184,10 @@ def test_cycles_and_steps_have_their_bounds() -> None:
     for function in (mixing.distances_to_limit, mixing.log_distances):
         with pytest.raises(ValueError, match="A: expected one matrix, got shape"):
             function(half[None], 2)
+
+
+def test_weights_that_underflow_are_named() -> None:
+    """The only way from the second position to the first has the weight 1e-200 twice."""
+    chain = [[0.5, 0.5, 0.0], [0.0, 1.0, 1e-200], [1e-200, 1.0, 0.0]]
+    with pytest.raises(ValueError, match="unique stationary distribution, got weights that underflow to 0"):
+        mixing.stationary_distribution(chain)

@@ -161,3 +161,12 @@ def test_masked_and_renormalised_weights_row_by_row() -> None:
             patterns.masked_weights(A, bad)
     with pytest.raises(ValueError, match="mask: expected some weight left in every row, got a row without any"):
         patterns.renormalised(A, mask & np.asarray([[True], [False], [True]]))
+
+
+def test_a_mask_for_a_stack_has_the_shape_of_one_matrix() -> None:
+    stack = np.stack([stochastic(3, 1), stochastic(3, 2)])
+    mask = np.tril(np.ones((3, 3), bool))
+    np.testing.assert_array_equal(patterns.masked_weights(stack, mask), np.tril(stack))
+    for bad in (mask[:2], np.stack([mask, mask])):
+        with pytest.raises(ValueError, match=r"mask: expected booleans of shape \(3, 3\), got shape"):
+            patterns.masked_weights(stack, bad)

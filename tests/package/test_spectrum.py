@@ -172,3 +172,8 @@ def test_bounds_and_values_of_an_uneven_matrix() -> None:
     turn = spectrum.eigenvalues([[0.0, 1.0], [-1.0, 0.0]])
     np.testing.assert_allclose(turn, [1j, -1j], atol=1e-15)
     assert spectrum.eigenvector_condition([[0.0, 1.0], [0.0, 0.0]]) > 1e15
+
+
+def test_eigenvectors_that_coincide_have_an_infinite_condition() -> None:
+    stack = np.asarray([[[0.0, 1e300], [0.0, 0.0]], [[1.0, 0.0], [0.0, 2.0]]])
+    np.testing.assert_array_equal(spectrum.eigenvector_condition(stack), [np.inf, 1.0])
