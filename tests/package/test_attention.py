@@ -306,3 +306,9 @@ def test_a_scale_is_one_over_the_root_of_the_width_unless_given() -> None:
 def test_the_row_that_sees_nothing_is_named_by_its_mask() -> None:
     with pytest.raises(ValueError, match=r"mask: x: expected a finite logit in every slice"):
         attention_weights(ONES, ONES, mask=np.asarray([[True, True], [False, False]]))
+
+
+def test_hundreds_of_keys_and_columns_fit_as_few_do() -> None:
+    Q, K, V = np.ones((2, 300)), np.ones((400, 300)), np.ones((400, 3))
+    assert scores(Q, K).shape == (2, 400)
+    np.testing.assert_allclose(attention(Q, K, V), np.ones((2, 3)), rtol=1e-12)

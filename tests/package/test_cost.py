@@ -192,3 +192,9 @@ def test_sizes_in_arrays_run_from_one_to_the_largest() -> None:
     for size in (True, sp.Rational(1, 2), sp.Float(2)):
         with pytest.raises(TypeError, match="d: expected an integer or a sympy expression, got"):
             cost.dot_operations(size)
+
+
+def test_hundreds_of_keys_fit_as_few_do() -> None:
+    Q, K, V = np.ones((300, 1)), np.ones((300, 1)), np.ones((300, 2))
+    assert counted_attention(Q, K, V[:, :1])[1] == attention_operations(300, 1, 1)
+    assert online_attention(Q, K, V, block=299).shape == (300, 2) and summarise(Q @ K.T, V).o.shape == (300, 2)

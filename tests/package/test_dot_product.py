@@ -207,3 +207,7 @@ def test_cosines_have_their_density(d: int) -> None:
     for edge in (-1.0, 1.0, 1.5, -1.5):
         with pytest.raises(ValueError, match="t: expected cosines strictly between -1 and 1"):
             dp.cosine_density([0.0, edge], d)
+
+
+def test_names_that_are_made_while_a_program_runs_count_as_well() -> None:
+    assert dp.kolmogorov_distance("".join(("gauss", "ian")), 1) == dp.kolmogorov_distance("gaussian", 1)

@@ -182,3 +182,7 @@ def test_labels_that_numpy_cannot_read_are_named() -> None:
     torch = torch_or_skip()
     with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got Tensor"):
         estimate.mean_of_groups([1.0, 2.0], torch.ones(2, requires_grad=True))
+
+
+def test_hundreds_of_points_have_a_slope() -> None:
+    assert slope(np.arange(300.0), 3 * np.arange(300.0)).value == pytest.approx(3)

@@ -212,3 +212,7 @@ def test_scores_have_a_largest_size() -> None:
     for keys, spreads in (([4], [1.0, 2.0]), ([4, 8], [1.0])):
         with pytest.raises(ValueError, match="keys, deviations: expected as many of both"):
             scaling.normal_rows(keys, spreads)
+
+
+def test_hundreds_of_rows_have_their_deviations() -> None:
+    assert scaling.normal_rows([2] * 300, [1.0] * 300, rows=2)["entropy"].value.shape == (300,)

@@ -96,3 +96,7 @@ def test_a_mixture_is_its_definition_and_its_block_matrix() -> None:
     for shapes in (((2, 2), (3, 4)), ((3, 2), (3, 3)), ((3, 2), (3, 5)), ((3, 1), (3, 4)), ((3, 3), (3, 4))):
         with pytest.raises(ValueError, match=r"x, gates, experts: expected shapes \(n, d\), \(n, E\), \(E, d, d_out\)"):
             experts.mixture(*(np.ones(shape) for shape in shapes), W)
+
+
+def test_hundreds_of_columns_fit_as_few_do() -> None:
+    assert experts.mixture(np.ones((1, 300)), [[1.0]], np.ones((1, 300, 1))).tolist() == [[300.0]]

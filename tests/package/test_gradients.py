@@ -288,3 +288,9 @@ def test_a_stack_of_one_layer_is_that_layer() -> None:
         stack_gradients(X, [], G)
     with pytest.raises(TypeError, match="residual: expected True or False"):
         stack_gradients(X, [(W_Q, W_K, W_V)], G, residual="yes")
+
+
+def test_hundreds_of_columns_fit_as_few_do() -> None:
+    X, W = np.ones((2, 300)) / 300, np.ones((300, 300))
+    assert attention_gradients(X, W, W, W, X).W_Q.shape == (300, 300)
+    assert len(stack_gradients(X, [(W, W, W)] * 2, X)) == 2

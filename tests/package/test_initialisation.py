@@ -162,3 +162,7 @@ def test_a_rule_and_its_widths_are_named() -> None:
             chain_gains([3, 2], rule)
     with pytest.raises(ValueError, match="variance: expected a result within the range"):
         gains(100, 100, variance=1e307)
+
+
+def test_hundreds_of_components_fit_as_few_do() -> None:
+    assert scaled_scores(np.ones(300), np.ones(300), 1, 2, np.random.default_rng(0)).shape == (2,)

@@ -762,3 +762,18 @@ def test_two_cards_of_one_anchor_are_found_in_either_order(tmp_path: Path) -> No
     [problem] = audit(book(tmp_path, line.format("a-b/c") + line.format("a/b-c")))
     assert problem == "a/b-c: its card would have the id of a-b/c: claim-a-b-c"
     assert load_claims("one", tmp_path / "chapters")["a-b/c"].section == "beyond 5.1.4"
+
+
+def test_claims_that_are_read_from_a_file_can_be_judged(tmp_path: Path) -> None:
+    root = book(
+        tmp_path, CLAIMS + '"m": {title: t, place: 5.1 p1 s1, reading: r, verdict: measured, outcome: supported}'
+    )
+    claims = load_claims("one", root / "chapters")
+    assert claims["5.1.5"].prove(square()) and claims["m"].measure(SEEN)
+
+
+def test_a_claim_in_two_chapters_is_one_problem(tmp_path: Path) -> None:
+    line = '"b": {title: t, place: beyond 5.1.4, reading: r, verdict: not decided, reason: taste}\n'
+    root = book(tmp_path, line)
+    (root / "chapters/two.claims.yml").write_text(line)
+    assert audit(root) == ["b: stands in one.claims.yml and in two.claims.yml"]

@@ -191,3 +191,7 @@ def test_weights_that_underflow_are_named() -> None:
     chain = [[0.5, 0.5, 0.0], [0.0, 1.0, 1e-200], [1e-200, 1.0, 0.0]]
     with pytest.raises(ValueError, match="unique stationary distribution, got weights that underflow to 0"):
         mixing.stationary_distribution(chain)
+
+
+def test_a_cycle_of_hundreds_of_positions_closes() -> None:
+    assert mixing.cycle_lengths((np.arange(300) + 1) % 300) == (300,)

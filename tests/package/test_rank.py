@@ -186,3 +186,8 @@ def test_singular_matrices_have_an_infinite_condition() -> None:
         assert rank.condition_number(A) == np.inf
     assert rank.condition_number([[3.0, 0.0, 0.0], [0.0, 2.0, 0.0]]) == pytest.approx(1.5)
     assert isinstance(rank.condition_number(np.eye(2)), np.float64)
+
+
+def test_hundreds_of_columns_fit_as_few_do() -> None:
+    left, right = rank.truncated_keys(np.ones((2, 300)), np.ones((3, 300)), 1)
+    np.testing.assert_allclose(left @ right.T, 300, rtol=1e-12)

@@ -591,3 +591,10 @@ def test_what_a_sweep_takes_is_checked(tmp_path: Path) -> None:
             call()
     assert not path.exists() and sweep.sweep([], path, progress=False) == 0
     assert path.read_text() == ",".join(COLUMNS) + "\n"
+
+
+def test_names_and_numbers_that_are_made_while_a_program_runs_count_as_well() -> None:
+    made = "".join(("de", "cay"))
+    cell = results.Cell(made, 2, 8, 0.1, tuple({"seed": seed} for seed in range(300)))
+    assert results.by_width_and_seed([cell], "decay", len).shape == (1, 300)
+    assert len(sweep.grid([made], [2], [8], range(300), [0.1])) == 300

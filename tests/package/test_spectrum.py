@@ -177,3 +177,7 @@ def test_bounds_and_values_of_an_uneven_matrix() -> None:
 def test_eigenvectors_that_coincide_have_an_infinite_condition() -> None:
     stack = np.asarray([[[0.0, 1e300], [0.0, 0.0]], [[1.0, 0.0], [0.0, 2.0]]])
     np.testing.assert_array_equal(spectrum.eigenvector_condition(stack), [np.inf, 1.0])
+
+
+def test_hundreds_of_rows_are_square_as_few_are() -> None:
+    assert spectrum.square(np.eye(300)).shape == (300, 300)
