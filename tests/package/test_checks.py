@@ -265,3 +265,14 @@ def test_exponents_are_those_of_the_largest_modulus() -> None:
     assert checks.exponent(x).tolist() == [4] and checks.exponent(np.zeros(2)).tolist() == [0]
     assert checks.exponent(x, axis=1).tolist() == [[2], [0], [4]]
     assert checks.unit_scaled(x, axis=1).tolist() == [[0.125, -0.75], [0, 0], [0.0625, 0.5]]
+
+
+def test_errors_of_linear_algebra_and_of_large_integers_are_named() -> None:
+    torch = torch_or_skip()
+    with pytest.raises(ValueError, match="A: did not converge"), checks.about("A"):
+        raise RuntimeError("did not converge")
+    with pytest.raises(KeyError), checks.about("A"):
+        raise KeyError("other errors pass")
+    for like in (np.ones(1), torch.ones(1)):
+        with pytest.raises(TypeError, match="n: expected a"):
+            checks.integers([2**70], "n", like=like)

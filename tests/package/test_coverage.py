@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -382,3 +383,10 @@ def test_every_text_of_the_book_is_read(tmp_path: Path) -> None:
     (hidden / "c.ipynb").write_text(json.dumps({"cells": [cell(wrong)]}), encoding="utf-8")
     places = ("claim own/two", "more.md", "c.ipynb: cell 1", "c.ipynb: cell 2", "m.py: module", "m.py: C", "m.py: f")
     assert problems(root) == [f"{place}: no section 9.9" for place in places]
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (Sentence("5.1 p1 s1", "g"), coverage.Source("s", {}, ())):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)

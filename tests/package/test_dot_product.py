@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
@@ -211,3 +213,10 @@ def test_cosines_have_their_density(d: int) -> None:
 
 def test_names_that_are_made_while_a_program_runs_count_as_well() -> None:
     assert dp.kolmogorov_distance("".join(("gauss", "ian")), 1) == dp.kolmogorov_distance("gaussian", 1)
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (dp.student_t(5),):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)

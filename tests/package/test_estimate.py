@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from backends import torch_or_skip
@@ -186,3 +188,19 @@ def test_labels_that_numpy_cannot_read_are_named() -> None:
 
 def test_hundreds_of_points_have_a_slope() -> None:
     assert slope(np.arange(300.0), 3 * np.arange(300.0)).value == pytest.approx(3)
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (Estimate(1.0, 0.1),):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_labels_that_cannot_become_an_array_are_named() -> None:
+    class Elsewhere:
+        def __array__(self, *_: object, **__: object) -> None:
+            raise TypeError("on another device")
+
+    with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got Elsewhere"):
+        estimate.mean_of_groups([1.0, 2.0], Elsewhere())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -294,3 +295,10 @@ def test_hundreds_of_columns_fit_as_few_do() -> None:
     X, W = np.ones((2, 300)) / 300, np.ones((300, 300))
     assert attention_gradients(X, W, W, W, X).W_Q.shape == (300, 300)
     assert len(stack_gradients(X, [(W, W, W)] * 2, X)) == 2
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (stage_gradients(X, X, X, G), attention_gradients(X, W, W, W, G)):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)

@@ -17,7 +17,7 @@ from backends import torch_or_skip
 
 from attnmath.attention import attention_weights
 from attnmath.heads import extract
-from attnmath.heads.encoder import load_encoder, tokenize, weights_hash
+from attnmath.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
 from attnmath.heads.load import SAMPLES, Heads, load_heads, read_heads
 
 DATA = Path(extract.__file__).parents[1] / "data"
@@ -392,3 +392,18 @@ def test_samples_are_written_into_a_folder_that_may_be_new_or_old(
     assert extract.main([str(toy), "--text", str(text), "--out", str(out)]) == 0
     assert weights_hash(toy) == hashlib.sha256((toy / "model.safetensors").read_bytes()).hexdigest()
     assert set(extract.shipped_texts()) == set(SAMPLES)
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (Heads(np.ones((1, 1, 1, 1)), np.ones((1, 1, 1, 1)), ("a",)), Encoder(1, 1, 1, 0.0, {})):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_an_empty_file_holds_no_heads(tmp_path: Path) -> None:
+    (tmp_path / "empty.npz").write_bytes(b"")
+    with pytest.raises(ValueError, match="path: expected a file of python -m attnmath.heads.extract, got"):
+        read_heads(tmp_path / "empty.npz")
+    with pytest.raises(FileNotFoundError):
+        read_heads(tmp_path / "none.npz")

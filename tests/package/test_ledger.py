@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from backends import torch_or_skip
 
 from attnmath.derive import Derivation, identity
 from attnmath.estimate import Estimate
@@ -27,6 +29,7 @@ from attnmath.ledger import (
 )
 from attnmath.ledger.__main__ import main
 from attnmath.ledger.claims import MIME
+from attnmath.ledger.collate import Row
 
 x = sp.Symbol("x", positive=True)
 
@@ -777,3 +780,23 @@ def test_a_claim_in_two_chapters_is_one_problem(tmp_path: Path) -> None:
     root = book(tmp_path, line)
     (root / "chapters/two.claims.yml").write_text(line)
     assert audit(root) == ["b: stands in one.claims.yml and in two.claims.yml"]
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (claim(), claim().prove(square()), WRONG, Row(claim(), None, "page")):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_a_float_is_the_number_that_it_is() -> None:
+    """The double next to the root of 2 is larger than the root, by 1e-16."""
+    words = {"at": {"x": 2.0}, "obeys": {"x": 1.0}, "of": "the root"}
+    shown = counterexample(lambda x: x**0.5, relation="<=", required=sp.sqrt(2), tolerance=1e-20, **words)
+    assert shown.record()["observed"] == "1.41421" and shown.record()["required"] == "<= sqrt(2)"
+
+
+def test_tensors_with_a_gradient_are_no_numbers() -> None:
+    torch = torch_or_skip()
+    with pytest.raises(TypeError, match="observed: expected real numbers, got tensor"):
+        agreement(torch.ones(1, requires_grad=True), 1, mistake=("two", 2), tolerance=0, because="counts")

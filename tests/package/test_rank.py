@@ -191,3 +191,7 @@ def test_singular_matrices_have_an_infinite_condition() -> None:
 def test_hundreds_of_columns_fit_as_few_do() -> None:
     left, right = rank.truncated_keys(np.ones((2, 300)), np.ones((3, 300)), 1)
     np.testing.assert_allclose(left @ right.T, 300, rtol=1e-12)
+
+
+def test_no_share_is_so_small_that_no_value_holds_it() -> None:
+    assert rank.effective_rank([2.0, 1.0], 1 - 2.0**-53) == 1 == rank.effective_rank([1.0], 5e-324)

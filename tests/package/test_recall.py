@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -20,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnmath import sparsity
-from attnmath.recall import results, task
+from attnmath.recall import results, table, task
 from attnmath.recall.table import ATTENTION_NAMES, COLUMNS, locked, read_table
 
 resource = pytest.importorskip("resource")
@@ -598,3 +599,23 @@ def test_names_and_numbers_that_are_made_while_a_program_runs_count_as_well() ->
     cell = results.Cell(made, 2, 8, 0.1, tuple({"seed": seed} for seed in range(300)))
     assert results.by_width_and_seed([cell], "decay", len).shape == (1, 300)
     assert len(sweep.grid([made], [2], [8], range(300), [0.1])) == 300
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (small(), task.draw(1, 1, np.random.default_rng(0))):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_a_file_system_without_locks_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError("No locks available")
+
+    monkeypatch.setattr(table.fcntl, "flock", no_locks)
+    with locked(tmp_path / "t.csv") as file:
+        file.write("softmax")
+    assert read_table(tmp_path / "t.csv") == []
+    with locked(tmp_path / "t.csv"):
+        pass
+    assert (tmp_path / "t.csv").read_text() == ",".join(COLUMNS) + "\n", "the cut line is gone"
