@@ -312,3 +312,14 @@ def test_hundreds_of_keys_and_columns_fit_as_few_do() -> None:
     Q, K, V = np.ones((2, 300)), np.ones((400, 300)), np.ones((400, 3))
     assert scores(Q, K).shape == (2, 400)
     np.testing.assert_allclose(attention(Q, K, V), np.ones((2, 3)), rtol=1e-12)
+
+
+def test_one_dimension_too_few_is_named() -> None:
+    for call, words in (
+        (lambda: scores(ONES, ONES[0]), "K: expected at least 2 dimensions, got shape"),
+        (lambda: attention(ONES, ONES, ONES[0]), "V: expected at least 2 dimensions, got shape"),
+        (lambda: masked(1.0, True), "S: expected at least 1 dimensions, got shape"),
+        (lambda: entropy(1.0), "p: expected at least 1 dimensions, got shape"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

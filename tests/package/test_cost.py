@@ -9,7 +9,7 @@ from backends import both_backends, make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import cost, online
+from attnmath import checks, cost, online
 from attnmath.attention import attention
 from attnmath.cost import attention_operations, counted_attention, peak_memory, projection_operations, random_inputs
 from attnmath.online import merge, online_attention, summarise
@@ -198,3 +198,25 @@ def test_hundreds_of_keys_fit_as_few_do() -> None:
     Q, K, V = np.ones((300, 1)), np.ones((300, 1)), np.ones((300, 2))
     assert counted_attention(Q, K, V[:, :1])[1] == attention_operations(300, 1, 1)
     assert online_attention(Q, K, V, block=299).shape == (300, 2) and summarise(Q @ K.T, V).o.shape == (300, 2)
+
+
+def test_three_matrices_must_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MOST_NUMBERS", 12)
+    assert cost.random_inputs(2, 2, np.random.default_rng(0))[2].shape == (2, 2)
+    with pytest.raises(ValueError, match="n, d: expected a result of at most 12 numbers, got 3 x 5 x 1"):
+        cost.random_inputs(5, 1, np.random.default_rng(0))
+    for name, given in (("Q", (np.ones((1, 2, 2)),) * 3), ("V", (np.ones((2, 2)), np.ones((2, 2)), np.ones(2)))):
+        with pytest.raises(ValueError, match=f"{name}: expected 2 dimensions, got shape"):
+            counted_attention(*given)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: online_attention(np.ones((1, 2)), np.ones(2), np.ones((2, 1))), "K: expected at least 2 dimensions"),
+        (lambda: online_attention(np.ones((1, 2)), np.ones((2, 2)), np.ones(2)), "V: expected at least 2 dimensions"),
+        (lambda: online_attention(np.ones(2), np.ones((2, 2)), np.ones((2, 1))), "Q: expected at least 2 dimensions"),
+        (lambda: summarise(np.ones(2), np.ones((2, 1))), "S: expected at least 2 dimensions"),
+        (lambda: summarise(np.ones((1, 2)), np.ones(2)), "V: expected at least 2 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

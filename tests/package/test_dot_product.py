@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+from attnmath import checks, estimate
 from attnmath import dot_product as dp
-from attnmath import estimate
 
 
 @pytest.mark.parametrize("law", dp.COMPONENT_LAWS.values(), ids=lambda law: law.name)
@@ -220,3 +220,45 @@ def test_records_cannot_be_changed_by_accident() -> None:
         name = dataclasses.fields(record)[0].name
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(record, name, None)
+
+
+def test_the_grid_of_the_gaussian_distance_has_its_step() -> None:
+    x = np.arange(801) / 200
+    expected = np.abs(dp.gaussian_cdf(x, 2) - stats.norm.cdf(x)).max()
+    assert dp.kolmogorov_distance("gaussian", 2) == pytest.approx(expected, rel=1e-9)
+    exact = np.abs(stats.laplace.cdf(x * np.sqrt(2)) - stats.norm.cdf(x)).max()
+    assert expected == pytest.approx(exact, rel=1e-6)
+
+
+def test_the_expansion_begins_beyond_a_million(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dp, "_over_norm", lambda conditional, d_k: "quadrature")
+    for function in (dp.gaussian_cdf, dp.gaussian_density):
+        assert function([0.5], 10**6) == "quadrature" and function([0.5], 10**6 + 1) != "quadrature"
+        with pytest.raises(ValueError, match="x: expected at least 1 dimensions"):
+            function(0.5, 3)
+
+
+def test_a_vector_longer_than_a_block_is_drawn_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dp, "_BLOCK", 7)
+    rng = np.random.default_rng(6)
+    parts = [(rng.standard_normal((1, 8)) * rng.standard_normal((1, 8))).sum(axis=1) for _ in range(3)]
+    law = dp.COMPONENT_LAWS["gaussian"]
+    np.testing.assert_allclose(dp.draws(law, 8, 3, np.random.default_rng(6)), np.concatenate(parts), rtol=1e-14)
+
+
+def test_as_many_numbers_are_drawn_as_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MOST_NUMBERS", 12)
+    law = dp.COMPONENT_LAWS["gaussian"]
+    assert dp.draws(law, 12, 1, np.random.default_rng(0)).shape == (1,)
+    assert dp.score_rows(3, 4, 3, np.random.default_rng(0)).shape == (3, 4)
+    for call, words in (
+        (
+            lambda: dp.draws(law, 13, 1, np.random.default_rng(0)),
+            "d_k: expected a result of at most 12 numbers, got 13",
+        ),
+        (lambda: dp.draws(law, 1, 13, np.random.default_rng(0)), "size: expected a result of at most 12 numbers"),
+        (lambda: dp.score_rows(4, 4, 1, np.random.default_rng(0)), "d_k, n: expected a result of at most 12 numbers"),
+        (lambda: dp.score_rows(5, 2, 3, np.random.default_rng(0)), "d_k, n, rows: expected a result of at most 12"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

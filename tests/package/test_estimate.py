@@ -204,3 +204,9 @@ def test_labels_that_cannot_become_an_array_are_named() -> None:
 
     with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got Elsewhere"):
         estimate.mean_of_groups([1.0, 2.0], Elsewhere())
+
+
+def test_a_slope_is_that_of_two_rows_of_numbers() -> None:
+    for name, given in (("x", ([[0.0, 1.0, 2.0]], [0.0, 1.0, 2.0])), ("y", ([0.0, 1.0, 2.0], [[0.0, 1.0, 2.0]]))):
+        with pytest.raises(ValueError, match=f"{name}: expected 1 dimensions, got shape"):
+            slope(*given)

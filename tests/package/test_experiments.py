@@ -216,3 +216,14 @@ def test_scores_have_a_largest_size() -> None:
 
 def test_hundreds_of_rows_have_their_deviations() -> None:
     assert scaling.normal_rows([2] * 300, [1.0] * 300, rows=2)["entropy"].value.shape == (300,)
+
+
+def test_dimensions_that_are_not_those_of_the_formula_are_named() -> None:
+    for call, words in (
+        (lambda: sparse_rows.mean_sparsity("exp", [0.0], 1.0, n=2, rows=2), "beta: expected 0 dimensions"),
+        (lambda: sparse_rows.softmax_sparsity([[1.0]], n=2, rows=2), "gammas: expected 1 dimensions"),
+        (lambda: sparse_rows.empty_share([0.0], n=2, rows=2), "t: expected 0 dimensions"),
+        (lambda: scaling.normal_rows([4], [[1.0]], rows=2), "deviations: expected 1 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

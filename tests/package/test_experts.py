@@ -100,3 +100,16 @@ def test_a_mixture_is_its_definition_and_its_block_matrix() -> None:
 
 def test_hundreds_of_columns_fit_as_few_do() -> None:
     assert experts.mixture(np.ones((1, 300)), [[1.0]], np.ones((1, 300, 1))).tolist() == [[300.0]]
+
+
+def test_dimensions_that_are_not_those_of_the_formula_are_named() -> None:
+    x, gates, W = np.ones((1, 2)), np.ones((1, 1)), np.ones((1, 2, 2))
+    for call, words in (
+        (lambda: experts.top_k_gate(1.0, 1), "logits: expected at least 1 dimensions"),
+        (lambda: experts.mixture(x[0], gates, W), "x: expected 2 dimensions"),
+        (lambda: experts.mixture(x, gates[0], W), "gates: expected 2 dimensions"),
+        (lambda: experts.mixture(x, gates, W[0]), "experts: expected 3 dimensions"),
+        (lambda: experts.block_matrix([0], W[0]), "experts: expected 3 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

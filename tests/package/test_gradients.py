@@ -302,3 +302,13 @@ def test_records_cannot_be_changed_by_accident() -> None:
         name = dataclasses.fields(record)[0].name
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(record, name, None)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: softmax_pullback(1.0, 1.0), "P: expected at least 1 dimensions"),
+        (lambda: attention_gradients(X, W[0], W, W, G), "W_Q: expected at least 2 dimensions"),
+        (lambda: stack_gradients(X, [(W, W, W[0])], G), r"layers\[0\]: expected 2 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -166,3 +166,13 @@ def test_a_rule_and_its_widths_are_named() -> None:
 
 def test_hundreds_of_components_fit_as_few_do() -> None:
     assert scaled_scores(np.ones(300), np.ones(300), 1, 2, np.random.default_rng(0)).shape == (2,)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: measured_gains([1.0], [[1.0]], 2, RNG), "g: expected 1 dimensions"),
+        (lambda: scaled_scores([[1.0]], [1.0], 1, 2, RNG), "x: expected 1 dimensions"),
+        (lambda: scaled_scores([1.0], [[1.0]], 1, 2, RNG), "y: expected 1 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -119,3 +119,16 @@ def test_hundreds_of_keys_and_features_fit_as_few_do() -> None:
     Q, K, V = np.ones((300, 400)), np.ones((300, 400)), np.ones((300, 2))
     for causal in (False, True):
         np.testing.assert_allclose(kernels.linear_attention(Q, K, V, causal=causal), V, rtol=1e-12)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: kernels.kernel_weights(np.ones(2), np.ones((2, 2))), "Q: expected at least 2 dimensions"),
+        (lambda: kernels.kernel_weights(np.ones((2, 2)), np.ones(2)), "K: expected at least 2 dimensions"),
+        (
+            lambda: kernels.linear_attention(np.ones((2, 2)), np.ones((2, 2)), np.ones(2)),
+            "V: expected at least 2 dimensions",
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -170,3 +170,12 @@ def test_a_mask_for_a_stack_has_the_shape_of_one_matrix() -> None:
     for bad in (mask[:2], np.stack([mask, mask])):
         with pytest.raises(ValueError, match=r"mask: expected booleans of shape \(3, 3\), got shape"):
             patterns.masked_weights(stack, bad)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: patterns.tridiagonal_eigenvalues(2, [1.0], 0.0, 1.0), "below: expected 0 dimensions"),
+        (lambda: patterns.tridiagonal_eigenvalues(2, 1.0, 0.0, [1.0]), "above: expected 0 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

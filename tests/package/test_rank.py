@@ -195,3 +195,14 @@ def test_hundreds_of_columns_fit_as_few_do() -> None:
 
 def test_no_share_is_so_small_that_no_value_holds_it() -> None:
     assert rank.effective_rank([2.0, 1.0], 1 - 2.0**-53) == 1 == rank.effective_rank([1.0], 5e-324)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: rank.truncated_keys(np.ones(2), np.ones((2, 2)), 1), "Q: expected at least 2 dimensions"),
+        (lambda: rank.truncated_keys(np.ones((2, 2)), np.ones(2), 1), "K: expected at least 2 dimensions"),
+        (lambda: rank.best_approximation(np.ones(2), 1), "A: expected at least 2 dimensions"),
+        (lambda: rank.stable_rank(1.0), "sigma: expected at least 1 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

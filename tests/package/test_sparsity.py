@@ -270,3 +270,15 @@ def test_sparsity_is_taken_along_the_axis_that_is_asked_for() -> None:
         np.testing.assert_allclose(sparsity.effective_support(a, axis=axis), support, rtol=1e-13)
     np.testing.assert_array_equal(sparsity.sparsity(a), sparsity.sparsity(a, axis=2))
     np.testing.assert_array_equal(sparsity.effective_support(a), sparsity.effective_support(a, axis=2))
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: sparsity.linear([[1.0]], [1.0], [[1.0]]), "q: expected 1 dimensions"),
+        (lambda: sparsity.linear([1.0], [[1.0]], [[1.0]]), "mean: expected 1 dimensions"),
+        (lambda: sparsity.linear([1.0], [1.0], [1.0]), "covariance: expected 2 dimensions"),
+        (lambda: sparsity.linear_independent([1.0], [1.0], 1.0), "mean: expected 0 dimensions"),
+        (lambda: sparsity.linear_independent([1.0], 1.0, [1.0]), "deviation: expected 0 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
