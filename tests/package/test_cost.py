@@ -205,9 +205,9 @@ def test_three_matrices_must_fit_into_memory(monkeypatch: pytest.MonkeyPatch) ->
     assert cost.random_inputs(2, 2, np.random.default_rng(0))[2].shape == (2, 2)
     with pytest.raises(ValueError, match="n, d: expected a result of at most 12 numbers, got 3 x 5 x 1"):
         cost.random_inputs(5, 1, np.random.default_rng(0))
-    for name, given in (("Q", (np.ones((1, 2, 2)),) * 3), ("V", (np.ones((2, 2)), np.ones((2, 2)), np.ones(2)))):
+    for name, matrices in (("Q", (np.ones((1, 2, 2)),) * 3), ("V", (np.ones((2, 2)), np.ones((2, 2)), np.ones(2)))):
         with pytest.raises(ValueError, match=f"{name}: expected 2 dimensions, got shape"):
-            counted_attention(*given)
+            counted_attention(*matrices)
 
 
 def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:

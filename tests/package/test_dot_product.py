@@ -262,3 +262,8 @@ def test_as_many_numbers_are_drawn_as_fit_into_memory(monkeypatch: pytest.Monkey
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_a_block_takes_thirty_two_mebibytes() -> None:
+    """It decides in which order numbers are drawn, so the same seed needs the same size."""
+    assert dp._BLOCK * np.dtype(float).itemsize == 32 * 2**20

@@ -176,3 +176,20 @@ def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_blocks_are_drawn_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of a block decides in which order numbers are drawn, so the same seed needs the same size."""
+    assert initialisation._BLOCK == 2**21
+    monkeypatch.setattr(initialisation, "_BLOCK", 13)
+    x, y = np.asarray([1.0, 2.0, -0.5]), np.asarray([3.0, 1.0, 1.0])
+    rng, expected = np.random.default_rng(8), []
+    for count in (2, 2, 1):
+        W_Q, W_K = (np.sqrt(2 / 5) * rng.standard_normal((count, 3, 2)) for _ in range(2))
+        expected += (((x @ W_Q) * (y @ W_K)).sum(axis=1) / np.sqrt(2)).tolist()
+    np.testing.assert_allclose(scaled_scores(x, y, 2, 5, np.random.default_rng(8)), expected, rtol=1e-12)
+    seen = []
+    draw = initialisation.draw_weights
+    monkeypatch.setattr(initialisation, "draw_weights", lambda *a, **k: seen.append(a[2]) or draw(*a, **k))
+    measured_gains(x, [1.0, 2.0], 5, np.random.default_rng(8))
+    assert seen == [2, 2, 1]
