@@ -276,3 +276,10 @@ def test_errors_of_linear_algebra_and_of_large_integers_are_named() -> None:
     for like in (np.ones(1), torch.ones(1)):
         with pytest.raises(TypeError, match="n: expected a"):
             checks.integers([2**70], "n", like=like)
+
+
+def test_the_rounding_of_sums_is_that_of_the_last_axis() -> None:
+    eps = float(np.finfo(float).eps)
+    assert (
+        checks.rounding_of_sums(np.ones((2, 3, 5))) == 24 * eps and checks.rounding_of_sums(np.ones((7, 1))) == 8 * eps
+    )

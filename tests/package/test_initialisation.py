@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from backends import torch_or_skip
 
-from attnmath import estimate, initialisation
+from attnmath import checks, estimate, initialisation
 from attnmath.initialisation import chain_gains, gains, measured_chain, measured_gains, scaled_scores
 
 
@@ -193,3 +193,19 @@ def test_blocks_are_drawn_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(initialisation, "draw_weights", lambda *a, **k: seen.append(a[2]) or draw(*a, **k))
     measured_gains(x, [1.0, 2.0], 5, np.random.default_rng(8))
     assert seen == [2, 2, 1]
+
+
+def test_the_two_largest_widths_must_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MOST_NUMBERS", 24)
+    rng = np.random.default_rng(0)
+    assert measured_chain([4, 2, 3], initialisation.xavier_variance, 2, rng).value.shape == (3,)
+    assert measured_chain([2, 2, 2, 2, 2], initialisation.xavier_variance, 6, rng).value.shape == (5,)
+    for call, words in (
+        (lambda: measured_chain([4, 2, 4], initialisation.xavier_variance, 2, rng), "widths, size: expected a result"),
+        (lambda: initialisation.draw_weights(5, 5, 1, rng), "d_in, d_out, size: expected a result of at most 24"),
+        (lambda: measured_gains(np.ones(2), np.ones(3), 9, rng), "size, x, g: expected a result of at most 24 numbers"),
+        (lambda: scaled_scores(np.ones(3), np.ones(3), 3, 3, rng), "d_k, size, x, y: expected a result of at most 24"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    assert measured_gains(np.ones(2), np.ones(3), 4, rng) and scaled_scores(np.ones(3), np.ones(3), 2, 4, rng).size == 4
