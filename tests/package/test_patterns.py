@@ -179,3 +179,8 @@ def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_eigenvalues_are_real_unless_the_product_is_negative() -> None:
+    for b, c, kind in ((0.0, 2.0, "f"), (1.0, 0.0, "f"), (1.0, 2.0, "f"), (-1.0, -2.0, "f"), (-1.0, 2.0, "c")):
+        assert patterns.tridiagonal_eigenvalues(3, b, 1.0, c).dtype.kind == kind
