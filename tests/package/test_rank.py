@@ -206,3 +206,14 @@ def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_a_stack_of_many_matrices_has_the_bounds_of_each() -> None:
+    stack = np.random.default_rng(0).standard_normal((9, 4, 3))
+    found = rank.numerical_rank(stack)
+    np.testing.assert_array_equal(found.tolerance, 4 * np.finfo(float).eps * rank.singular_values(stack)[:, 0])
+    one = stack[:1]
+    assert rank.best_approximation(one, 3).shape == (1, 4, 3) and rank.truncated_keys(one, one, 3)[1].shape == (1, 4, 3)
+    for call in (lambda: rank.best_approximation(one, 4), lambda: rank.truncated_keys(one, one, 4)):
+        with pytest.raises(ValueError, match="r: expected at most 3, got 4"):
+            call()
