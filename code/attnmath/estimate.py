@@ -53,7 +53,7 @@ def mean(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     """
     x = _draws(samples)
     # Scaled by a power of two, so that squares keep their range and no digit changes.
-    power = exponent(x)[0]
+    power = exponent(x).item()
     y = np.ldexp(x, -power)
     return _estimate(y.mean(axis=0), y.std(axis=0, ddof=1) / np.sqrt(len(x)), power)
 
@@ -68,7 +68,7 @@ def variance(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     1.667 ± 0.71
     """
     x = _draws(samples)
-    n, power = len(x), exponent(x)[0]
+    n, power = len(x), exponent(x).item()
     x = np.ldexp(x, -power)
     centred = x - x.mean(axis=0)
     m2, m4 = (centred**2).mean(axis=0), (centred**4).mean(axis=0)
@@ -119,7 +119,7 @@ def slope(x: Real[ArrayLike, "N"], y: Real[ArrayLike, "N"]) -> Estimate:
     2.0
     """
     x, y = (floats(a, s, ndim=1) for a, s in ((x, "x"), (y, "y")))
-    of_x, of_y = exponent(x)[0], exponent(y)[0]
+    of_x, of_y = exponent(x).item(), exponent(y).item()
     x, y = unit_scaled(x), unit_scaled(y)
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
         raise ValueError(f"x, y: expected the same length, at least 3, and x not constant, got {len(x)} and {len(y)}")

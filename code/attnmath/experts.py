@@ -35,7 +35,7 @@ def top_k_gate(logits: Real[ArrayLike, "... E"], k: int) -> Float[Array, "... E"
     if positive_integer(k, "k") > experts:
         raise ValueError(f"k: expected at most the number of experts, {experts}, got {k}")
     order = xp.argsort(-logits, axis=-1, stable=True)
-    place = xp.argsort(order, axis=-1, stable=True)  # the rank of each expert, from 0
+    place = xp.argsort(order, axis=-1)  # the rank of each expert, from 0
     return softmax(masked(logits, place < k))
 
 

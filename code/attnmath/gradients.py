@@ -189,13 +189,13 @@ def stack_gradients(
     array([[0.]])
     """
     residual = flag(residual, "residual")
-    inputs = [finite(real_array(X, "X", ndim=2), "X")]
-    stack = _layers(layers, inputs[0])
+    x = finite(real_array(X, "X", ndim=2), "X")
+    inputs, stack = [x], _layers(layers, x)
     for number, (W_Q, W_K, W_V) in enumerate(stack):
-        x = inputs[-1]
         with silent(), about(f"X, layers[{number}]"):
             y = attention(x @ W_Q, x @ W_K, x @ W_V, scale=scale)
-        inputs.append(in_range(x + y if residual else y, "X, layers"))
+        x = in_range(x + y if residual else y, "X, layers")
+        inputs.append(x)
     G = finite(real_array(G, "G"), "G")
     found = []
     for number, x in reversed(list(enumerate(inputs[:-1]))):

@@ -159,7 +159,7 @@ def _distance(n: int) -> np.ndarray:
 
 def _root_of_product(b: float, c: float) -> Any:
     """Square root of b c, imaginary where that is negative; the exponents are kept apart, so it is within range."""
-    of_b, of_c = int(exponent(np.asarray(b))[0]), int(exponent(np.asarray(c))[0])
+    of_b, of_c = exponent(np.asarray(b)).item(), exponent(np.asarray(c)).item()
     of_b -= (of_b + of_c) % 2
     product = np.ldexp(b, -of_b) * np.ldexp(c, -of_c)
     root = np.sqrt(product + 0j) if product < 0 else np.sqrt(product)

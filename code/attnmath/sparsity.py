@@ -167,7 +167,7 @@ def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real
     if np.any(q < 0) or np.any(mean < 0):
         raise ValueError("q, mean: expected non-negative entries (the range of g and h)")
     # Scaled by powers of two, which round nothing; the exponents return in the ratio.
-    of_mean, of_covariance = int(exponent(mean)[0]), 2 * int(exponent(covariance)[0] // 2)
+    of_mean, of_covariance = exponent(mean).item(), 2 * (exponent(covariance).item() // 2)
     q, mean = unit_scaled(q), unit_scaled(mean)
     C: Floats = np.ldexp(covariance, -of_covariance)
     if not np.allclose(C, C.T):
@@ -197,7 +197,7 @@ def linear_independent(q: Real[ArrayLike, "d"], mean: float, deviation: float) -
     if s < 0:
         raise ValueError(f"deviation: expected at least 0, got {s:g}")
     # Only deviation / mean counts: of the two the larger gets the exponent 0, and the other may vanish beside it.
-    power = -max(exponent(m)[0], exponent(s)[0])
+    power = -max(exponent(m).item(), exponent(s).item())
     with about("q, mean, deviation"), silent():
         return linear(q, np.full(q.shape, np.ldexp(m, power)), np.ldexp(s, power) ** 2 * np.eye(q.size))
 

@@ -94,7 +94,7 @@ def eigenvalues(A: Real[ArrayLike, "... n n"]) -> Complex[Array, "... n"]:
     xp = array_namespace(A)
     with silent(), about("A"):
         found = in_range(xp.linalg.eigvals(A), "A")
-    found = found if xp.isdtype(found.dtype, "complex floating") else found + xp.zeros_like(found) * 1j
+    found = xp.astype(found, xp.result_type(found.dtype, xp.complex64))  # older libraries give real numbers as such
     # LAPACK returns conjugate pairs side by side, so a stable order keeps them so.
     return xp.take_along_axis(found, xp.argsort(-xp.abs(found), axis=-1, stable=True), axis=-1)
 

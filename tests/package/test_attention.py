@@ -260,3 +260,66 @@ def test_gradients_flow_through_and_no_warning_is_given() -> None:
     x = torch.ones(3, dtype=torch.float64, requires_grad=True)
     entropy(softmax(x)).backward()
     assert x.grad is not None and bool(x.grad.isfinite().all())
+
+
+@pytest.mark.parametrize("d_k", [1, 3])
+def test_queries_and_keys_of_other_widths_are_named_whichever_is_wider(d_k: int) -> None:
+    with pytest.raises(ValueError, match=rf"Q, K: expected the same last axis d_k, got Q shape \(2, {d_k}\)"):
+        scores(np.ones((2, d_k)), ONES)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_value_for_each_key_no_more_and_no_less(rows: int) -> None:
+    with pytest.raises(ValueError, match=rf"V: expected 2 rows, one for each key, got shape \({rows}, 2\)"):
+        attention(np.ones((4, 2)), ONES, np.ones((rows, 2)))
+
+
+def test_lengths_run_from_one_to_n() -> None:
+    assert padding_mask([1, 3], 3).shape == (2, 1, 3) and padding_mask([1, 3], 3).sum() == 4
+    for lengths in ([0, 3], [1, 4]):
+        with pytest.raises(ValueError, match=r"lengths: expected values from 1 to 3, got"):
+            padding_mask(lengths, 3)
+    with pytest.raises(TypeError, match="like: expected an array, got list"):
+        causal_mask(2, like=[1.0])
+    assert causal_mask(1).tolist() == [[True]]
+
+
+def test_one_row_of_scores_may_be_masked() -> None:
+    assert masked([1.0, 2.0], [True, False]).tolist() == [1.0, -math.inf]
+    assert masked(np.ones((2, 2)), [True, False]).tolist() == [[1.0, -math.inf]] * 2
+    with pytest.raises(ValueError, match=r"mask: expected a shape that broadcasts to \(2,\), got shape \(2, 2\)"):
+        masked([1.0, 2.0], np.ones((2, 2), bool))
+
+
+def test_a_scale_is_one_over_the_root_of_the_width_unless_given() -> None:
+    rng = np.random.default_rng(5)
+    Q, K, V = rng.standard_normal((2, 3)), rng.standard_normal((4, 3)), rng.standard_normal((4, 5))
+    S = Q @ K.T
+    np.testing.assert_allclose(scores(Q, K), S / np.sqrt(3), rtol=1e-14)
+    np.testing.assert_allclose(scores(Q, K, scale=0.25), S / 4, rtol=1e-14)
+    np.testing.assert_allclose(attention_weights(Q, K, scale=0.25), softmax(S / 4), rtol=1e-14)
+    np.testing.assert_allclose(attention(Q, K, V, scale=0.25), softmax(S / 4) @ V, rtol=1e-13)
+    np.testing.assert_allclose(softmax(S), np.exp(S) / np.exp(S).sum(axis=1, keepdims=True), rtol=1e-13)
+    np.testing.assert_allclose(softmax(S, axis=0, temperature=2.0), softmax(S.T / 2).T, rtol=1e-14)
+
+
+def test_the_row_that_sees_nothing_is_named_by_its_mask() -> None:
+    with pytest.raises(ValueError, match=r"mask: x: expected a finite logit in every slice"):
+        attention_weights(ONES, ONES, mask=np.asarray([[True, True], [False, False]]))
+
+
+def test_hundreds_of_keys_and_columns_fit_as_few_do() -> None:
+    Q, K, V = np.ones((2, 300)), np.ones((400, 300)), np.ones((400, 3))
+    assert scores(Q, K).shape == (2, 400)
+    np.testing.assert_allclose(attention(Q, K, V), np.ones((2, 3)), rtol=1e-12)
+
+
+def test_one_dimension_too_few_is_named() -> None:
+    for call, words in (
+        (lambda: scores(ONES, ONES[0]), "K: expected at least 2 dimensions, got shape"),
+        (lambda: attention(ONES, ONES, ONES[0]), "V: expected at least 2 dimensions, got shape"),
+        (lambda: masked(1.0, True), "S: expected at least 1 dimensions, got shape"),
+        (lambda: entropy(1.0), "p: expected at least 1 dimensions, got shape"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sympy as sp
 from backends import both_backends, make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import cost
+from attnmath import checks, cost, online
 from attnmath.attention import attention
 from attnmath.cost import attention_operations, counted_attention, peak_memory, projection_operations, random_inputs
 from attnmath.online import merge, online_attention, summarise
@@ -114,3 +115,108 @@ def test_arrays_of_sizes_are_counted_without_wrapping() -> None:
     assert found["scores"].tolist() == [9, 50000**2]
     with pytest.raises(ValueError, match="n: expected sizes from 1 to 1e75"):
         attention_operations(np.asarray([0.5, 2.0]), 1, 1)
+
+
+@pytest.mark.parametrize("rows", [2, 4])
+def test_one_value_for_each_key(rows: int) -> None:
+    with pytest.raises(ValueError, match=r"V: expected 3 rows, one for each key, got shape"):
+        online_attention(np.ones((1, 2)), np.ones((3, 2)), np.ones((rows, 1)))
+    with pytest.raises(ValueError, match=r"V: expected 3 rows, one for each column of S, got shape"):
+        summarise(np.ones((1, 3)), np.ones((rows, 1)))
+    with pytest.raises(ValueError, match=r"Q, K, V: expected shapes \(n, d_k\), \(n, d_k\), \(n, d_v\)"):
+        counted_attention(np.ones((3, 2)), np.ones((3, 2)), np.ones((rows, 1)))
+
+
+def test_a_summary_holds_the_largest_score_the_sum_and_the_weighted_values() -> None:
+    rng = np.random.default_rng(4)
+    S, V = rng.standard_normal((2, 5)), rng.standard_normal((5, 3))
+    weights = np.exp(S - S.max(axis=1, keepdims=True))
+    whole = summarise(S, V)
+    np.testing.assert_array_equal(whole.m, S.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(whole.l, weights.sum(axis=1, keepdims=True), rtol=1e-14)
+    np.testing.assert_allclose(whole.o, weights @ V, rtol=1e-13)
+    for cut in range(1, 5):
+        for joined in (
+            merge(summarise(S[:, :cut], V[:cut]), summarise(S[:, cut:], V[cut:])),
+            merge(summarise(S[:, cut:], V[cut:]), summarise(S[:, :cut], V[:cut])),
+        ):
+            for part, expected in zip(joined, whole, strict=True):
+                np.testing.assert_allclose(part, expected, rtol=1e-13)
+
+
+def test_summaries_of_other_shapes_are_named() -> None:
+    first = summarise(np.ones((2, 3)), np.ones((3, 1)))
+    for second in (summarise(np.ones((1, 3)), np.ones((3, 1))), summarise(np.ones((2, 3)), np.ones((3, 2)))):
+        for pair in ((first, second), (second, first)):
+            with pytest.raises(ValueError, match="first, second: expected summaries of one shape, got shape"):
+                merge(*pair)
+    with pytest.raises(TypeError, match="first: expected an attnmath Summary, got int"):
+        merge(1, first)
+
+
+def test_a_block_is_sixty_four_keys_unless_given(monkeypatch) -> None:
+    sizes = []
+    monkeypatch.setattr(online, "summarise", lambda S, V: sizes.append(S.shape[-1]) or summarise(S, V))
+    Q, K, V = cost.random_inputs(130, 2, np.random.default_rng(0))
+    online_attention(Q, K, V)
+    assert sizes == [64, 64, 2]
+
+
+def test_every_stage_is_counted_and_every_number_moved() -> None:
+    n, d_k, d_v = 5, 3, 2
+    assert attention_operations(n, d_k, d_v) == {
+        "scores": n * n * (d_k + d_k - 1),
+        "scaling": n * n,
+        "softmax": n * ((n - 1) + n + n + (n - 1) + n),
+        "values": n * d_v * (n + n - 1),
+    }
+    assert cost.attention_traffic(n, d_k, d_v) == {
+        "scores": n * d_k + n * d_k + n * n,  # reads Q and K, writes S
+        "scaling": n * n + n * n,
+        "softmax": n * n + n * n,
+        "values": n * n + n * d_v + n * d_v,  # reads P and V, writes O
+    }
+    Q, K, V = cost.random_inputs(2, 3, np.random.default_rng(0))
+    again = np.random.default_rng(0).standard_normal((3, 2, 3))
+    np.testing.assert_array_equal([Q, K, V], again)
+
+
+def test_sizes_in_arrays_run_from_one_to_the_largest() -> None:
+    assert cost.dot_operations(np.asarray([1.0, 1e75])).tolist() == [1.0, 2e75]
+    for sizes in ([0.99, 2.0], [1.0, 1.1e75]):
+        with pytest.raises(ValueError, match="d: expected sizes from 1 to 1e75, got"):
+            cost.dot_operations(np.asarray(sizes))
+    assert cost.dot_operations(sp.Integer(3)) == 5 and type(cost.dot_operations(sp.Integer(3))) is int
+    n = sp.Symbol("n")
+    assert cost.attention_operations(n, 1, 1)["softmax"] == n * (5 * n - 2)
+    for size in (True, sp.Rational(1, 2), sp.Float(2)):
+        with pytest.raises(TypeError, match="d: expected an integer or a sympy expression, got"):
+            cost.dot_operations(size)
+
+
+def test_hundreds_of_keys_fit_as_few_do() -> None:
+    Q, K, V = np.ones((300, 1)), np.ones((300, 1)), np.ones((300, 2))
+    assert counted_attention(Q, K, V[:, :1])[1] == attention_operations(300, 1, 1)
+    assert online_attention(Q, K, V, block=299).shape == (300, 2) and summarise(Q @ K.T, V).o.shape == (300, 2)
+
+
+def test_three_matrices_must_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MOST_NUMBERS", 12)
+    assert cost.random_inputs(2, 2, np.random.default_rng(0))[2].shape == (2, 2)
+    with pytest.raises(ValueError, match="n, d: expected a result of at most 12 numbers, got 3 x 5 x 1"):
+        cost.random_inputs(5, 1, np.random.default_rng(0))
+    for name, matrices in (("Q", (np.ones((1, 2, 2)),) * 3), ("V", (np.ones((2, 2)), np.ones((2, 2)), np.ones(2)))):
+        with pytest.raises(ValueError, match=f"{name}: expected 2 dimensions, got shape"):
+            counted_attention(*matrices)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: online_attention(np.ones((1, 2)), np.ones(2), np.ones((2, 1))), "K: expected at least 2 dimensions"),
+        (lambda: online_attention(np.ones((1, 2)), np.ones((2, 2)), np.ones(2)), "V: expected at least 2 dimensions"),
+        (lambda: online_attention(np.ones(2), np.ones((2, 2)), np.ones((2, 1))), "Q: expected at least 2 dimensions"),
+        (lambda: summarise(np.ones(2), np.ones((2, 1))), "S: expected at least 2 dimensions"),
+        (lambda: summarise(np.ones((1, 2)), np.ones(2)), "V: expected at least 2 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -266,3 +267,126 @@ def test_chapters_are_listed_in_the_order_of_the_sources() -> None:
     book.sentences = [Sentence("5.1 p1 s1", "a formula")]
     book.deciding = {"5.1 p1 s1": [SimpleNamespace(page=page) for page in "cadbehgfcc"]}  # type: ignore[misc]
     assert list(book.chapters().items()) == [(page, {"5.1": 1}) for page in "cadbehgf"]
+
+
+# --- a fault is reported once, and nothing else is -------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "problem"), MENTIONED)
+def test_an_unknown_number_is_the_only_problem(tmp_path: Path, text: str, problem: str) -> None:
+    assert problems(write(tmp_path / "book", prose=f"{PROSE}\n\n{text}")) == [f"c.ipynb: cell 0: {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "places", "found"),
+    [
+        (changed("5.1 title", none=None), PLACES, ["5.1 title: neither a claim nor a reason against one"]),
+        (changed("5.1 p1 s2", none="motivation"), PLACES, ["5.1 p1 s2: both a claim and a reason against one"]),
+        (changed("5.1 p2 s1", of="5.1 p9 s9"), PLACES, ["5.1 p2 s1: of: no row 5.1 p9 s9"]),
+        (changed("5.1 p2 s1", of=None), PLACES, ["5.1 p2 s1: of: expected exactly for a repetition"]),
+        (changed("5.1 title", of="5.1 p1 s1"), PLACES, ["5.1 title: of: expected exactly for a repetition"]),
+        ([ROWS[1], ROWS[0], *ROWS[2:]], PLACES, ["5.1 title: out of order"]),
+        ([ROWS[0], ROWS[0], *ROWS[1:]], PLACES, ["5.1 title: 2 rows"]),
+        ([*ROWS[:2], ROWS[3], ROWS[2], *ROWS[4:]], PLACES, ["5.1 p1 s2: out of order"]),
+        ([*ROWS, {"at": "article.1 p1 s2", "gist": "g", "none": "notation"}], PLACES,
+         ["article.1 p1 s2: The source has no such sentence"]),
+        (changed("5.1 title", none="boring"), PLACES,
+         [f"5.1 title: none: expected one of {', '.join(coverage.REASONS)}, got 'boring'"]),
+        (ROWS, PLACES | {"own/one": "beyond 5.3"}, ["own/one: place: no section 5.3"]),
+        (ROWS, PLACES | {"own/one": "beyond article.1"}, []),
+        (ROWS, PLACES | {"own/one": "beyond 5.1 and the rest"}, []),
+        (ROWS, PLACES | {"5.1/more": "5.1 p1 s2; 5.1 p1 s1"}, []),
+        (ROWS, PLACES | {"5.1.1": "5.1 p1 s2; 5.1 p1 s1"}, []),
+        (ROWS, PLACES | {"5.1.1": "5.1 p1 s2", "x": "5.1 p1 s1"},
+         ["5.1.1: place: no row of 5.1 p1 s2 displays the equation"]),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_row_or_a_place_is_the_only_problem(tmp_path: Path, rows: Any, places: Any, found: Any) -> None:
+    assert problems(write(tmp_path / "book", rows=rows, places=places)) == found
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        (r"$$ q \tag{5.1.7} $$", ["(5.1.7): no row displays it"]),
+        (r"$$ q \tag{7} $$", ["(7): no row displays it"]),
+        (r"$$ q \tag{B.7} $$ and $$ q \tag*{ Var } $$", []),
+        (r"$$ q \tag{5.1.1} $$ and $$ q \tag{5.1.1} $$", ["(5.1.1): shown 3 times"]),
+        ("[(5.1.1)](#equation-A.1)", ["c.ipynb: cell 0: a link from (5.1.1) to equation-A.1"]),
+        ("[see](#equation-5.1.1) and [it (A.1)](c.ipynb#equation-A.1)", []),
+        ("[see](#equation-5.1.2)", ["c.ipynb: cell 0: a link to equation-5.1.2, which no chapter shows"]),
+        ("The value 5.1.9 of a version, relu(3.0), and Equations 5.1.1, A.1 and (5.1.1).", []),
+        ("Sections 5.1, 5.1 and 5.1. Article, parts 1 and 1. Article, equations (1), (1) or (1).", []),
+        ("Sections 5.1, 5.7 and 5.8.", ["c.ipynb: cell 0: no section 5.7", "c.ipynb: cell 0: no section 5.8"]),
+        ("Section 5.1, paragraph 2, sentence 1, and paragraph 9.", []),
+        ("Section 5.1, paragraph 2, sentence 2.", ["c.ipynb: cell 0: no sentence 5.1 p2 s2"]),
+    ],
+)
+def test_what_a_text_may_name_and_what_not(tmp_path: Path, more: str, found: list[str]) -> None:
+    assert problems(write(tmp_path / "book", prose=f"{PROSE}\n\n{more}")) == found
+
+
+@pytest.mark.parametrize(
+    "text", [{"source": "s", "shape": SHAPE}, {"source": "s", "shape": SHAPE, "rows": [], "more": 1}, [], "text", None]
+)
+def test_a_table_has_three_keys(tmp_path: Path, text: Any) -> None:
+    root = write(tmp_path / "book")
+    (root / "chapters" / "sources" / "s.yml").write_text(yaml.safe_dump(text), encoding="utf-8")
+    with pytest.raises(LedgerError, match=r"^s\.yml: expected the keys source, shape and rows$"):
+        read_sources(root)
+
+
+def test_numbered_sections_come_first_and_every_field_is_read(tmp_path: Path) -> None:
+    root = write(tmp_path / "book")
+    sources = root / "chapters" / "sources"
+    for name, section in (("a", "article.1"), ("b", "5.2"), ("c", "5.1")):
+        row = {"at": f"{section} title", "gist": "g", "none": "heading", "equations": ["1", "2"], "of": "x"}
+        (sources / f"{name}.yml").write_text(yaml.safe_dump({"source": name, "shape": {section: []}, "rows": [row]}))
+    (sources / "s.yml").unlink()
+    found = read_sources(root)
+    assert [source.name for source in found] == ["b", "c", "a"]
+    assert found[0].rows == (Sentence("5.2 title", "g", ("1", "2"), "heading", "x"),)
+    assert found[0].rows[0].section == "5.2" and Sentence("5.1 p1 s1", "g").equations == ()
+
+
+def test_a_book_lists_its_sections_chapters_and_verdicts(tmp_path: Path) -> None:
+    root = write(tmp_path / "book")
+    book = Book(root, ["chapters/c"])
+    assert [row.claim.id for row in book.rows] == ["5.1.1", "5.1/property", "article/1", "own/one"]
+    assert [(s, gist, [row.claim.id for row in rows]) for s, gist, rows in book.sections()] == [
+        ("5.1", "the title", ["5.1.1", "5.1/property"]), ("article.1", "the introduction", ["article/1"]),
+    ]  # fmt: skip
+    assert book.chapters() == {"chapters/c": {"5.1": 2, "article.1": 1}} and book.counts() == {}
+    assert book.by_id["article/1"].claim.place == "article.1 p1 s1" and set(book.deciding) == set(PLACES.values())
+    assert Book(root, ["chapters/other"]).rows == []
+    (root / "chapters" / "c.claims.yml").write_text(
+        yaml.safe_dump({"x": claim("5.1 p1 s1") | {"verdict": "not decided", "reason": "taste"}}), encoding="utf-8"
+    )
+    assert Book(root, ["chapters/c"]).counts() == {"not decided": 1}
+
+
+def test_every_text_of_the_book_is_read(tmp_path: Path) -> None:
+    """A wrong section in a claim, a page below chapters, a class, a function, a module and an alternative text."""
+    root, wrong = write(tmp_path / "book"), "Section 9.9 has it."
+    (root / "chapters" / "more.md").write_text(wrong, encoding="utf-8")
+    (root / "code" / "m.py").write_text(
+        f'"""{wrong}"""\nclass C:\n    """{wrong}"""\n    def f(self):\n        """{wrong}"""\n        "{wrong}"\n',
+        encoding="utf-8",
+    )
+    claims = {key: claim(place) for key, place in PLACES.items()} | {"own/two": claim("beyond 5.1") | {"title": wrong}}
+    (root / "chapters" / "c.claims.yml").write_text(yaml.safe_dump(claims), encoding="utf-8")
+    image = {"cell_type": "code", "source": wrong, "metadata": {"mystnb": {"image": {"alt": wrong}}}}
+    lines = {"cell_type": "markdown", "source": ["See Section\n", "9.9."], "metadata": {}}
+    (root / "chapters" / "c.ipynb").write_text(json.dumps({"cells": [cell(PROSE), image | {"outputs": []}, lines]}))
+    hidden = root / "chapters" / ".ipynb_checkpoints"
+    hidden.mkdir()
+    (hidden / "c.ipynb").write_text(json.dumps({"cells": [cell(wrong)]}), encoding="utf-8")
+    places = ("claim own/two", "more.md", "c.ipynb: cell 1", "c.ipynb: cell 2", "m.py: module", "m.py: C", "m.py: f")
+    assert problems(root) == [f"{place}: no section 9.9" for place in places]
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (Sentence("5.1 p1 s1", "g"), coverage.Source("s", {}, ())):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)

@@ -68,3 +68,36 @@ def test_a_stack_starts_at_tiny_inputs_and_names_huge_ones() -> None:
     np.testing.assert_allclose(tiny, ordinary, rtol=1e-6)
     with pytest.raises(ValueError, match="X, d_k: "):
         list(attention_stack(1e300 * np.eye(3), d_k=2, depth=1, rng=np.random.default_rng(0)))
+
+
+def test_a_layer_is_attention_with_fresh_weights_scaled_back() -> None:
+    X = np.random.default_rng(5).standard_normal((4, 3))
+    for skip in (False, True):
+        rng = np.random.default_rng(6)
+        steps = list(attention_stack(X, d_k=2, depth=2, rng=np.random.default_rng(6), skip=skip))
+        np.testing.assert_array_equal(steps[0], X)
+        x = X
+        for found in steps[1:]:
+            W_Q, W_K, W_V = (rng.normal(0, 1 / np.sqrt(3), (3, width)) for width in (2, 2, 3))
+            S = x @ W_Q @ (x @ W_K).T / np.sqrt(2)
+            P = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
+            x = P @ x @ W_V + (x if skip else 0)
+            x = x * np.sqrt(12) / np.sqrt((x**2).sum())
+            np.testing.assert_allclose(found, x, rtol=1e-9, atol=1e-12)
+    assert len(list(attention_stack(X, d_k=1, depth=1, rng=np.random.default_rng(0)))) == 2
+    once = [
+        list(attention_stack(X, d_k=2, depth=1, rng=np.random.default_rng(0), **skip))[1]
+        for skip in ({}, {"skip": False})
+    ]
+    np.testing.assert_array_equal(*once)
+
+
+def test_the_residual_is_its_definition_for_each_matrix_of_a_stack() -> None:
+    X = np.random.default_rng(5).standard_normal((2, 4, 3))
+    rest = X - X.mean(axis=1, keepdims=True)
+    expected = np.sqrt((rest**2).sum(axis=(1, 2)) / (X**2).sum(axis=(1, 2)))
+    np.testing.assert_allclose(relative_residual(X), expected, rtol=1e-14)
+    with pytest.raises(ValueError, match="X: expected a non-zero matrix, got one of zeros"):
+        relative_residual(np.stack([np.eye(2), np.zeros((2, 2))]))
+    with pytest.raises(ValueError, match="X: expected a non-zero matrix, got one of zeros"):
+        list(attention_stack(np.zeros((2, 2)), d_k=1, depth=1, rng=np.random.default_rng(0)))

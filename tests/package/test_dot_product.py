@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+from attnmath import checks, estimate
 from attnmath import dot_product as dp
-from attnmath import estimate
 
 
 @pytest.mark.parametrize("law", dp.COMPONENT_LAWS.values(), ids=lambda law: law.name)
@@ -122,3 +124,146 @@ def test_wide_heads_take_the_expansion_and_no_time() -> None:
     np.testing.assert_allclose(correction, 2 / (4 * 10**7) * stats.norm.pdf(1.0), rtol=1e-6)
     np.testing.assert_allclose(dp.gaussian_cdf([-1e308, 1e308], 10), [0, 1], rtol=0, atol=1e-13)
     assert dp.kolmogorov_distance("rademacher", 10**9) == pytest.approx(stats.norm.pdf(0) / 10**4.5, rel=1e-3)
+
+
+def test_the_four_laws_have_their_moments_and_their_bounds() -> None:
+    laws = dp.COMPONENT_LAWS
+    assert {name: law.fourth_moment for name, law in laws.items()} == {
+        "gaussian": 3.0, "uniform": 9 / 5, "rademacher": 1.0, "student_t5": 9.0,
+    }  # fmt: skip
+    rng = np.random.default_rng(0)
+    x = laws["uniform"].sample(rng, (2000,))
+    assert np.sqrt(3) * 0.99 < x.max() <= np.sqrt(3) and -np.sqrt(3) <= x.min() < -np.sqrt(3) * 0.99
+    assert set(laws["rademacher"].sample(rng, (100,)).tolist()) == {-1.0, 1.0}
+    t = dp.student_t(8)
+    assert t.fourth_moment == 3 * 6 / 4 and t.name == "Student t, 8 d.o.f." and t.symbol == "$t_{8}$"
+    again = np.sqrt(6 / 8) * np.random.default_rng(1).standard_t(8, (5,))
+    np.testing.assert_allclose(t.sample(np.random.default_rng(1), (5,)), again, rtol=1e-15)
+    assert dp.student_t(4).fourth_moment == np.inf and dp.student_t(4.5).fourth_moment == pytest.approx(15)
+    assert dp.student_t(2.001).fourth_moment == np.inf
+    for law in laws.values():
+        assert dp.predicted_excess_kurtosis(law, 7) == pytest.approx((law.fourth_moment**2 - 3) / 7)
+
+
+def test_draws_are_sums_of_products_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    law, rng = dp.COMPONENT_LAWS["gaussian"], np.random.default_rng(6)
+    expected = (1.5**2 * rng.standard_normal((4, 3)) * rng.standard_normal((4, 3))).sum(axis=1)
+    np.testing.assert_allclose(dp.draws(law, 3, 4, np.random.default_rng(6), sigma=1.5), expected, rtol=1e-14)
+    unit = dp.draws(law, 3, 4, np.random.default_rng(6))
+    np.testing.assert_allclose(unit, expected / 1.5**2, rtol=1e-14)
+    monkeypatch.setattr(dp, "_BLOCK", 7)  # two rows of three at a time
+    rng = np.random.default_rng(6)
+    parts = [(rng.standard_normal((b, 3)) * rng.standard_normal((b, 3))).sum(axis=1) for b in (2, 2, 1)]
+    np.testing.assert_allclose(dp.draws(law, 3, 5, np.random.default_rng(6)), np.concatenate(parts), rtol=1e-14)
+
+
+def test_score_rows_are_queries_times_keys() -> None:
+    rng = np.random.default_rng(6)
+    queries = rng.standard_normal((2, 3))
+    keys = [rng.standard_normal((4, 3)) for _ in range(2)]
+    expected = [k @ q for k, q in zip(keys, queries, strict=True)]
+    np.testing.assert_allclose(dp.score_rows(3, 4, 2, np.random.default_rng(6)), expected, rtol=1e-14)
+    found = dp.score_rows(3, 4, 2, np.random.default_rng(6), sigma=2.0)
+    np.testing.assert_allclose(found, 4 * np.asarray(expected), rtol=1e-14)
+
+
+def test_the_rate_of_edgeworth_is_the_largest_value_of_its_term() -> None:
+    x = np.linspace(0, 4, 400_001)
+    term = 6 / 24 * np.abs(x**3 - 3 * x) * stats.norm.pdf(x)
+    assert pytest.approx(term.max(), rel=1e-9) == dp.EDGEWORTH_RATE
+    assert 512 * dp.kolmogorov_distance("gaussian", 512) == pytest.approx(dp.EDGEWORTH_RATE, rel=0.01)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 9])
+def test_the_distance_of_a_walk_is_the_largest_over_all_its_points(d: int) -> None:
+    heads = np.arange(d + 1)
+    normal = stats.norm.cdf((2 * heads - d) / np.sqrt(d))
+    upto, below = stats.binom.cdf(heads, d, 0.5), stats.binom.cdf(heads - 1, d, 0.5)
+    expected = max(np.abs(normal - upto).max(), np.abs(normal - below).max())
+    assert dp.kolmogorov_distance("rademacher", d) == pytest.approx(expected, rel=1e-13)
+
+
+def test_wide_densities_have_edgeworths_terms() -> None:
+    """The law of q.k / sqrt(d) has excess kurtosis 6 / d: its density is phi(x) (1 + (x^4 - 6 x^2 + 3) / (4 d))."""
+    x, d = np.asarray([-2.0, -0.5, 0.0, 1.0, 3.0]), 10**7
+    phi = stats.norm.pdf(x)
+    term = d * (dp.gaussian_density(x, d) / phi - 1)
+    np.testing.assert_allclose(term, (x**4 - 6 * x**2 + 3) / 4, atol=1e-7)
+    term = d * (dp.gaussian_cdf(x, d) - stats.norm.cdf(x))
+    np.testing.assert_allclose(term, -(x**3 - 3 * x) / 4 * phi, atol=1e-8)
+
+
+def test_the_density_has_a_pole_in_one_dimension_only() -> None:
+    for x in ([0.0], [1.0, 0.0], [-0.0]):
+        with pytest.raises(ValueError, match="x: expected no 0 where d_k = 1, the density has a pole there"):
+            dp.gaussian_density(x, 1)
+    assert dp.gaussian_density([0.0], 2)[0] == pytest.approx(np.sqrt(2) / 2, rel=1e-6)
+    assert dp.gaussian_density([0.5], 1)[0] == pytest.approx(special.k0(0.5) / np.pi, rel=1e-7)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 9])
+def test_cosines_have_their_density(d: int) -> None:
+    t = np.asarray([-0.75, 0.0, 0.5])
+    expected = (1 - t**2) ** ((d - 3) / 2) * special.gamma(d / 2) / np.sqrt(np.pi) / special.gamma((d - 1) / 2)
+    np.testing.assert_allclose(dp.cosine_density(t, d), expected, rtol=1e-13)
+    for edge in (-1.0, 1.0, 1.5, -1.5):
+        with pytest.raises(ValueError, match="t: expected cosines strictly between -1 and 1"):
+            dp.cosine_density([0.0, edge], d)
+
+
+def test_names_that_are_made_while_a_program_runs_count_as_well() -> None:
+    assert dp.kolmogorov_distance("".join(("gauss", "ian")), 1) == dp.kolmogorov_distance("gaussian", 1)
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (dp.student_t(5),):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_the_grid_of_the_gaussian_distance_has_its_step() -> None:
+    x = np.arange(801) / 200
+    expected = np.abs(dp.gaussian_cdf(x, 2) - stats.norm.cdf(x)).max()
+    assert dp.kolmogorov_distance("gaussian", 2) == pytest.approx(expected, rel=1e-9)
+    exact = np.abs(stats.laplace.cdf(x * np.sqrt(2)) - stats.norm.cdf(x)).max()
+    assert expected == pytest.approx(exact, rel=1e-6)
+
+
+def test_the_expansion_begins_beyond_a_million(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dp, "_over_norm", lambda conditional, d_k: "quadrature")
+    for function in (dp.gaussian_cdf, dp.gaussian_density):
+        assert function([0.5], 10**6) == "quadrature" and function([0.5], 10**6 + 1) != "quadrature"
+        with pytest.raises(ValueError, match="x: expected at least 1 dimensions"):
+            function(0.5, 3)
+
+
+def test_a_vector_longer_than_a_block_is_drawn_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dp, "_BLOCK", 7)
+    rng = np.random.default_rng(6)
+    parts = [(rng.standard_normal((1, 8)) * rng.standard_normal((1, 8))).sum(axis=1) for _ in range(3)]
+    law = dp.COMPONENT_LAWS["gaussian"]
+    np.testing.assert_allclose(dp.draws(law, 8, 3, np.random.default_rng(6)), np.concatenate(parts), rtol=1e-14)
+
+
+def test_as_many_numbers_are_drawn_as_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MOST_NUMBERS", 12)
+    law = dp.COMPONENT_LAWS["gaussian"]
+    assert dp.draws(law, 12, 1, np.random.default_rng(0)).shape == (1,)
+    assert dp.score_rows(3, 4, 3, np.random.default_rng(0)).shape == (3, 4)
+    for call, words in (
+        (
+            lambda: dp.draws(law, 13, 1, np.random.default_rng(0)),
+            "d_k: expected a result of at most 12 numbers, got 13",
+        ),
+        (lambda: dp.draws(law, 1, 13, np.random.default_rng(0)), "size: expected a result of at most 12 numbers"),
+        (lambda: dp.score_rows(4, 4, 1, np.random.default_rng(0)), "d_k, n: expected a result of at most 12 numbers"),
+        (lambda: dp.score_rows(5, 2, 3, np.random.default_rng(0)), "d_k, n, rows: expected a result of at most 12"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_a_block_takes_thirty_two_mebibytes() -> None:
+    """It decides in which order numbers are drawn, so the same seed needs the same size."""
+    assert dp._BLOCK * np.dtype(float).itemsize == 32 * 2**20

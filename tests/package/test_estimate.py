@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+from backends import torch_or_skip
 
 from attnmath import estimate
 from attnmath.estimate import Estimate, mean, slope, variance
@@ -106,3 +109,104 @@ def test_half_precision_is_computed_in_double() -> None:
     x, y = (np.random.default_rng(k).standard_normal(30).astype(np.float16) for k in (0, 1))
     for function in (lambda a, b: slope(a, b), lambda a, b: mean(a)):
         assert function(x, y) == function(x.astype(float), y.astype(float))
+
+
+def test_estimates_are_their_formulas_on_uneven_samples() -> None:
+    x = np.asarray([[1.0, -2.0, 4.0], [0.5, 3.0, 4.5], [2.0, 7.0, 1.0], [8.0, 0.0, 3.0], [-1.0, 5.0, 2.5]])
+    n = 5
+    found = mean(x)
+    np.testing.assert_allclose(found.value, x.sum(axis=0) / n, rtol=1e-14)
+    np.testing.assert_allclose(found.standard_error, x.std(axis=0, ddof=1) / np.sqrt(n), rtol=1e-14)
+    centred = x - x.sum(axis=0) / n
+    m2, m4 = (centred**2).sum(axis=0) / n, (centred**4).sum(axis=0) / n
+    found = variance(x)
+    np.testing.assert_allclose(found.value, m2 * n / (n - 1), rtol=1e-13)
+    np.testing.assert_allclose(found.standard_error, np.sqrt((m4 - m2**2 * (n - 3) / (n - 1)) / n), rtol=1e-12)
+    a, y = np.asarray([0.0, 1.0, 2.0, 5.0, 9.0]), np.asarray([1.0, 0.0, 4.0, 2.0, 7.0])
+    (b, _), squares = np.linalg.lstsq(np.column_stack([a, np.ones(n)]), y, rcond=None)[:2]
+    found = slope(a, y)
+    assert found.value == pytest.approx(b, rel=1e-12)
+    expected = np.sqrt(squares[0] / (n - 2) / ((a - a.mean()) ** 2).sum())
+    assert found.standard_error == pytest.approx(expected, rel=1e-12)
+    grouped = estimate.mean_of_groups([1.0, 2.0, 4.0, 8.0, 5.0], ["b", "a", "b", "c", "a"])
+    of_groups = np.asarray([7 / 2, 5 / 2, 8.0])
+    assert grouped.value == pytest.approx(of_groups.mean(), rel=1e-14)
+    assert grouped.standard_error == pytest.approx(of_groups.std(ddof=1) / np.sqrt(3), rel=1e-14)
+
+
+def test_two_draws_are_enough_for_a_mean_and_three_points_for_a_slope() -> None:
+    assert mean([1.0, 3.0]) == Estimate(2.0, 1.0) and variance([1.0, 3.0]).value == 2.0
+    assert slope([0.0, 1.0, 2.0], [0.0, 1.0, 5.0]).value == 2.5
+    assert Estimate(1.0, 0.0).interval() == (1.0, 1.0) and Estimate(1.0, 1.0).interval() == (-0.96, 2.96)
+    for call, words in (
+        (lambda: mean([1.0]), "samples: expected at least 2 draws along the first axis, got 1"),
+        (lambda: variance([[1.0, 2.0]]), "samples: expected at least 2 draws along the first axis, got 1"),
+        (lambda: slope([0.0, 1.0], [0.0, 1.0]),
+         "x, y: expected the same length, at least 3, and x not constant, got 2 and 2"),
+        (lambda: mean(3.0), "samples: expected at least 1 dimensions, got shape (), dtype float64"),
+        (lambda: estimate.mean_of_groups([1.0, 2.0, 3.0], [1, 1, 1]), "groups: expected at least 2 groups, got 1"),
+        (lambda: estimate.mean_of_groups([1.0, 2.0], [1, 2, 3]),
+         "samples, groups: expected one label for each sample, got (2,) and (3,)"),
+        (lambda: estimate.mean_of_groups([[1.0], [2.0]], [[1], [2]]),
+         "samples, groups: expected one label for each sample, got (2, 1) and (2, 1)"),
+        (lambda: estimate.mean_of_groups([1.0, 2.0], [1.0, np.nan]), "groups: expected no NaN among the labels"),
+        (lambda: estimate.stack([Estimate(1.0, 0.1), Estimate([1.0], [0.1])]),
+         "estimates: expected values and errors of one shape, got [(), (1,)]"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError) as error:
+            call()
+        assert str(error.value) == words
+
+
+def test_what_is_no_list_of_estimates_or_labels_is_named() -> None:
+    for value in (iter([Estimate(1.0, 0.1)]), [1.0], [Estimate(1.0, 0.1), 2.0], 3):
+        with pytest.raises(TypeError, match="estimates: expected a sequence of Estimate, got"):
+            estimate.stack(value)
+    masked, matrix = np.ma.masked_array([1, 2], [True, False]), None
+    for groups in (masked, [None, "a"], [1j, 2j], matrix, [[1], [1, 2]]):
+        with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got"):
+            estimate.mean_of_groups([1.0, 2.0], groups)
+    for groups in ([True, False], [1, 2], ["a", "b"], [1.5, 2.5], [b"a", b"b"], np.asarray([1, 2], np.uint8)):
+        assert estimate.mean_of_groups([1.0, 3.0], groups) == Estimate(2.0, 1.0)
+
+
+def test_an_estimate_reads_as_a_value_and_its_error() -> None:
+    assert str(Estimate(1234.567, 0.01234)) == "1235 ± 0.012" and str(Estimate([1.0, 2.0], 0.1)) == "2 estimates"
+    with pytest.raises(ValueError, match="value, standard_error: expected finite numbers, got standard_error: "):
+        Estimate(1.0, np.inf)
+    with pytest.raises(
+        ValueError, match=r"standard_error: expected finite and non-negative, got \[1. 2.\] and \[ 0. -1.\]"
+    ):
+        Estimate([1.0, 2.0], [0.0, -1.0])
+
+
+def test_labels_that_numpy_cannot_read_are_named() -> None:
+    torch = torch_or_skip()
+    with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got Tensor"):
+        estimate.mean_of_groups([1.0, 2.0], torch.ones(2, requires_grad=True))
+
+
+def test_hundreds_of_points_have_a_slope() -> None:
+    assert slope(np.arange(300.0), 3 * np.arange(300.0)).value == pytest.approx(3)
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (Estimate(1.0, 0.1),):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_labels_that_cannot_become_an_array_are_named() -> None:
+    class Elsewhere:
+        def __array__(self, *_: object, **__: object) -> None:
+            raise TypeError("on another device")
+
+    with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got Elsewhere"):
+        estimate.mean_of_groups([1.0, 2.0], Elsewhere())
+
+
+def test_a_slope_is_that_of_two_rows_of_numbers() -> None:
+    for name, given in (("x", ([[0.0, 1.0, 2.0]], [0.0, 1.0, 2.0])), ("y", ([0.0, 1.0, 2.0], [[0.0, 1.0, 2.0]]))):
+        with pytest.raises(ValueError, match=f"{name}: expected 1 dimensions, got shape"):
+            slope(*given)

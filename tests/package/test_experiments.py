@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy import special
 
-from attnmath import gaussian_rows, sparsity
-from attnmath.attention import jacobian_norm, softmax
+from attnmath import dot_product, gaussian_rows, sparsity
+from attnmath.attention import entropy, jacobian_norm, softmax
 from attnmath.estimate import Estimate
-from attnmath.experiments import scaling, sparse_rows
+from attnmath.experiments import arguments, scaling, sparse_rows
 
 
 def within(estimate, expected, errors: float = 5.0) -> bool:
@@ -103,3 +105,125 @@ def test_share_of_empty_rows() -> None:
 def test_bad_parameters_are_named(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def defaults(function) -> dict[str, object]:
+    """What a call takes that says nothing."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+def test_the_numbers_of_the_chapters_come_from_these_defaults() -> None:
+    """The chapters call the experiments so, and quote what they print: other defaults are other numbers."""
+    assert defaults(scaling.score_variance) == {"law": "gaussian", "sigma": 1.0, "draws": 4000, "seed": 514}
+    assert defaults(scaling.score_kurtosis) == {"law": "gaussian", "draws": 200_000, "seed": 514}
+    assert defaults(scaling.row_statistics) == {"keys": 64, "rows": 200, "sigma": 1.0, "seed": 514}
+    assert defaults(scaling.normal_rows) == {"rows": 200, "seed": 514}
+    assert defaults(scaling.gain_without_scaling) == {"keys": 64, "rows": 200, "seed": 514, "exchanged": False}
+    assert defaults(scaling.variance_ratios) == {"d_k": 16, "draws": 4000, "repeats": 40, "seed": 5}
+    assert defaults(sparse_rows.mean_sparsity) == {"n": 20_000, "rows": 200, "seed": 2}
+    assert defaults(sparse_rows.softmax_sparsity) == {"rows": 100, "seed": 5}
+    assert defaults(sparse_rows.log_excess) == {"rows": 100, "seed": 0}
+    assert defaults(sparse_rows.empty_share) == {"rows": 4000, "seed": 7}
+
+
+def test_the_draws_depend_on_the_seed_and_the_width_alone() -> None:
+    """Each experiment again, by hand from the generator of its seed and width."""
+    rng = np.random.default_rng((9, 3))
+    q, k = 2.0 * rng.standard_normal((40, 3)), 2.0 * rng.standard_normal((40, 3))
+    scores = (q * k).sum(axis=1)
+    found = scaling.score_variance([3], sigma=2.0, draws=40, seed=9)
+    assert found.value[0] == pytest.approx(scores.var(ddof=1), rel=1e-12)
+    rng = np.random.default_rng((9, 3))
+    unit = np.einsum("nd,nd->n", rng.standard_normal((40, 3)), rng.standard_normal((40, 3)))
+    found = scaling.score_kurtosis([3], draws=40, seed=9)
+    assert found.value[0] == pytest.approx((unit**4).mean() / 9 - 3, rel=1e-12)
+    ratios = scaling.variance_ratios(5, d_k=3, draws=10, repeats=4, seed=9)
+    rng, law = np.random.default_rng(9), dot_product.student_t(5)
+    again = [dot_product.draws(law, 3, 10, rng).var(ddof=1) / 3 for _ in range(4)]
+    np.testing.assert_allclose(ratios, again, rtol=1e-12)
+    rows = dot_product.score_rows(3, 5, 40, np.random.default_rng((9, 3)), sigma=2.0)
+    statistics = scaling.row_statistics([3], keys=5, rows=40, sigma=2.0, seed=9)
+    for place, weights in enumerate((softmax(rows), softmax(rows / 3**0.5))):
+        assert statistics["entropy"][place].value[0] == pytest.approx(entropy(weights).mean(), rel=1e-12)
+        assert statistics["jacobian_norm"][place].value[0] == pytest.approx(jacobian_norm(weights).mean(), rel=1e-12)
+        share = np.mean([max(row) > 0.9 for row in weights])
+        assert statistics["saturated"][place].value[0] == share and 0 < share < 1
+
+
+def test_a_row_is_saturated_above_nine_tenths() -> None:
+    weights = np.asarray([[0.9, 0.1], [0.91, 0.09], [0.01, 0.99], [0.5, 0.5]])
+    assert scaling.ROW_STATISTICS["saturated"](weights).tolist() == [0.0, 1.0, 1.0, 0.0]
+
+
+def test_exchanged_rows_have_no_effect_and_paired_ones_do() -> None:
+    scores = dot_product.score_rows(16, 8, 50, rng := np.random.default_rng((9, 16)))
+    gains = jacobian_norm(softmax(scores)) - jacobian_norm(softmax(scores / 4))
+    paired = scaling.gain_without_scaling(16, keys=8, rows=50, seed=9)
+    assert paired.value == pytest.approx(gains.mean(), rel=1e-12)
+    exchanged = scaling.gain_without_scaling(16, keys=8, rows=50, seed=9, exchanged=True)
+    signs = np.where(rng.integers(0, 2, size=50) == 1, 1, -1)
+    assert exchanged.value == pytest.approx((signs * gains).mean(), rel=1e-12)
+    assert set(signs.tolist()) == {-1, 1}
+
+
+def test_rows_of_the_article_are_functions_of_seeded_scores() -> None:
+    z = np.random.default_rng(9).standard_normal((6, 50))
+    rows = {
+        "exp": np.exp(0.5 + 2 * z),
+        "relu^2": np.where(0.5 + 2 * z > 0, 0.5 + 2 * z, 0) ** 2,
+        "identity": 0.5 + 2 * z,
+    }
+    for name, row in rows.items():
+        found = sparse_rows.mean_sparsity(name, 0.5, 2.0, n=50, rows=6, seed=9)
+        assert found.value == pytest.approx(sparsity.sparsity(row).mean(), rel=1e-12), name
+    curve = sparse_rows.softmax_sparsity([0.5, 2.0], n=50, rows=6, seed=9)
+    of_exp = [sparsity.sparsity(np.exp(g * z)) for g in (0.5, 2.0)]
+    np.testing.assert_allclose(curve.value, np.mean(of_exp, axis=1), rtol=1e-12)
+    excess = sparse_rows.log_excess(2.0, n=50, rows=6, seed=9)
+    assert excess.value == pytest.approx(np.log(of_exp[1]).mean() + 2, rel=1e-12)
+    few = np.random.default_rng(9).standard_normal((40, 3))
+    share = sparse_rows.empty_share(-0.5, n=3, rows=40, seed=9)
+    assert share.value == np.mean([max(row) <= 0.5 for row in few]) and 0 < share.value < 1
+
+
+def test_numbers_of_draws_and_widths_have_their_bounds() -> None:
+    assert arguments.several(2, "rows") == 2
+    with pytest.raises(ValueError, match="rows: expected at least 2, got 1"):
+        arguments.several(1, "rows")
+    assert arguments.widths_of([1]) == [1] == arguments.widths_of(np.asarray([1])) == arguments.widths_of((1,))
+    for value, words in (("12", "str '12'"), ({1}, "set {1}"), (3, "int 3")):
+        with pytest.raises(TypeError, match=f"keys: expected a list of positive integers, got {words}"):
+            arguments.widths_of(value, "keys")
+    with pytest.raises(ValueError, match="widths: expected at least one, got none"):
+        arguments.widths_of([])
+    with pytest.raises(ValueError, match="widths: expected a positive integer, got 0"):
+        arguments.widths_of([1, 0])
+
+
+def test_scores_have_a_largest_size() -> None:
+    for beta, gamma in ((1e75, 1.0), (-1e75, 1.0), (0.0, 1e75)):
+        assert sparse_rows.mean_sparsity("identity", beta, gamma, n=3, rows=2).value <= 1
+    for beta, gamma in ((1.1e75, 1.0), (-1.1e75, 1.0), (0.0, 1.1e75)):
+        with pytest.raises(ValueError, match="beta, gamma: expected scores of at most 1e[+]75 in modulus, got"):
+            sparse_rows.mean_sparsity("identity", beta, gamma, n=3, rows=2)
+    with pytest.raises(ValueError, match="beta, gamma: expected rows that are not all zero, got one at beta = -50.0"):
+        sparse_rows.mean_sparsity("relu^2", -50.0, 1.0, n=3, rows=2)
+    for keys, spreads in (([4], [1.0, 2.0]), ([4, 8], [1.0])):
+        with pytest.raises(ValueError, match="keys, deviations: expected as many of both"):
+            scaling.normal_rows(keys, spreads)
+
+
+def test_hundreds_of_rows_have_their_deviations() -> None:
+    assert scaling.normal_rows([2] * 300, [1.0] * 300, rows=2)["entropy"].value.shape == (300,)
+
+
+def test_dimensions_that_are_not_those_of_the_formula_are_named() -> None:
+    for call, words in (
+        (lambda: sparse_rows.mean_sparsity("exp", [0.0], 1.0, n=2, rows=2), "beta: expected 0 dimensions"),
+        (lambda: sparse_rows.softmax_sparsity([[1.0]], n=2, rows=2), "gammas: expected 1 dimensions"),
+        (lambda: sparse_rows.empty_share([0.0], n=2, rows=2), "t: expected 0 dimensions"),
+        (lambda: scaling.normal_rows([4], [[1.0]], rows=2), "deviations: expected 1 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -104,3 +104,49 @@ def test_the_deviation_for_an_entropy_gives_it(target: float, n: int) -> None:
 def test_bad_arguments_are_named(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_means_agree_with_drawn_rows_of_many_lengths() -> None:
+    rng = np.random.default_rng(0)
+    for n, deviation in ((3, 0.7), (10, 2.0), (50, 4.0)):
+        y = softmax(deviation * rng.standard_normal((40_000, n)))
+        for found, drawn in (
+            (gaussian_rows.mean_collision(deviation, n), (y**2).sum(axis=1)),
+            (gaussian_rows.mean_entropy(deviation, n), entropy(y)),
+        ):
+            assert abs(drawn.mean() - found) < 5 * drawn.std() / 200
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 100, 10**6, 10**12])
+def test_narrow_scores_weigh_all_keys_alike(n: int) -> None:
+    """For a small deviation s: mean log Z = log n + s^2 / 2 (1 - 1/n), collision 1/n + s^2 (1 - 1/n) / n."""
+    s = 1e-3
+    rounding = 3e-6 if n > 10**6 else 2e-9  # six digits are left at the largest n
+    assert gaussian_rows.mean_log_sum(s, n) == pytest.approx(np.log(n) + s**2 / 2 * (1 - 1 / n), abs=rounding)
+    assert gaussian_rows.mean_collision(s, n) == pytest.approx((1 + s**2 * (1 - 1 / n)) / n, rel=4 * rounding)
+
+
+@pytest.mark.parametrize("deviation", [1e-6, 0.3, 5.0, 20.0])
+def test_one_score_is_its_own_sum(deviation: float) -> None:
+    assert gaussian_rows.mean_log_sum(deviation, 1) == pytest.approx(0, abs=1e-8)
+    assert gaussian_rows.mean_collision(deviation, 1) == pytest.approx(1, abs=1e-9)
+    two = np.sqrt(2) * deviation
+    mean = integrate.quad(lambda g: stats.norm.pdf(g) * np.logaddexp(two * g, 0), -12, 12, epsabs=1e-11, limit=200)[0]
+    assert gaussian_rows.mean_log_sum(deviation, 2) == pytest.approx(mean, abs=1e-7)
+
+
+def test_an_entropy_has_its_deviation_up_to_the_bounds() -> None:
+    for deviation in (0.01, 0.9, 1.1, 2.0, 3.5):
+        target = gaussian_rows.mean_entropy(deviation, 10)
+        assert gaussian_rows.deviation_for_entropy(target, 10) == pytest.approx(deviation, rel=1e-6)
+    for call, words in (
+        (lambda: gaussian_rows.deviation_for_entropy(2.3026, 10),
+         "entropy, n: expected an entropy below log n = 2.30259, got 2.3026"),
+        (lambda: gaussian_rows.deviation_for_entropy(1.0, 1), "entropy, n: expected an entropy below log n = 0, got 1"),
+        (lambda: gaussian_rows.deviation_for_entropy(0.0, 10), "entropy: expected a positive"),
+        (lambda: gaussian_rows.mean_log_sum(50.5, 2), "deviation: expected a positive finite number of at most 50"),
+        (lambda: gaussian_rows.mean_log_sum(1.0, 10**12 + 1), f"n: expected a positive integer, at most {10**12}, got"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            call()
+    assert gaussian_rows.mean_entropy(50.0, 10**12) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -226,3 +227,88 @@ def test_overflow_names_the_arguments() -> None:
         attention_gradients(X * 1e200, W * 1e200, W * 1e200, W, G)
     with pytest.raises(ValueError, match="V, G: expected a result within the range"):
         stage_gradients(X, X, X * 1e200, np.full(X.shape, 1e200))
+
+
+def test_every_stage_is_its_formula_at_sizes_that_all_differ() -> None:
+    rng = np.random.default_rng(7)
+    Q, K, V, G = (rng.standard_normal(s) for s in ((3, 2), (5, 2), (5, 4), (3, 4)))
+    for scale in (None, 0.3):
+        factor = 1 / np.sqrt(2) if scale is None else scale
+        P = softmax(factor * Q @ K.T)
+        dP = G @ V.T
+        dS = P * (dP - (P * dP).sum(axis=1, keepdims=True))
+        found = stage_gradients(Q, K, V, G, scale=scale)
+        for name, expected in (
+            ("P", dP), ("S", dS), ("Q", factor * dS @ K), ("K", factor * dS.T @ Q), ("V", P.T @ G),
+        ):  # fmt: skip
+            np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-11, atol=1e-13)
+    X, W_Q, W_K, W_V, G = problem(3, 3, 6, 2, 4)
+    whole, stages = attention_gradients(X, W_Q, W_K, W_V, G), stage_gradients(X @ W_Q, X @ W_K, X @ W_V, G)
+    for name in "QKVSP":
+        np.testing.assert_allclose(getattr(whole, name), getattr(stages, name), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(whole.W_Q, X.T @ stages.Q, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(whole.X, stages.Q @ W_Q.T + stages.K @ W_K.T + stages.V @ W_V.T, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_shape_that_misfits_by_one_is_named(more: int) -> None:
+    X, W_Q, W_K, W_V, G = problem(3, 3, 6, 2, 4)
+    for call, words in (
+        (lambda: attention_gradients(X, np.ones((6 + more, 2)), W_K, W_V, G), "W_Q: expected 6 rows, the columns of X"),
+        (lambda: attention_gradients(X, W_Q, np.ones((6 + more, 2)), W_V, G), "W_K: expected 6 rows, the columns of X"),
+        (lambda: attention_gradients(X, W_Q, W_K, np.ones((6 + more, 4)), G), "W_V: expected 6 rows, the columns of X"),
+        (lambda: attention_gradients(X, W_Q, np.ones((6, 2 + more)), W_V, G),
+         "W_Q, W_K: expected the same number of columns"),
+        (lambda: attention_gradients(X, W_Q, W_K, W_V, np.ones((3, 4 + more))), r"G: expected the shape \(3, 4\)"),
+        (lambda: attention_gradients(X, W_Q, W_K, W_V, np.ones((3 + more, 4))), r"G: expected the shape \(3, 4\)"),
+        (lambda: softmax_pullback([0.25, 0.75], np.ones(2 + more)), "dP: expected the shape of P, got P shape"),
+        (lambda: stack_gradients(X, [(W_Q, W_K, np.ones((6, 6 + more)))], X),
+         r"layers\[0\]: expected W_V with as many columns as rows, got shape"),
+        (lambda: stack_gradients(X, [(W_Q, np.ones((6, 2 + more)), np.eye(6))], X),
+         r"layers\[0\]: expected the same shape of W_Q and W_K, got shape"),
+        (lambda: stack_gradients(X, [(W_Q, W_K, np.eye(6)), (np.eye(6 + more),) * 3], X),
+         r"layers\[1\]: expected 6 rows, the columns of X, in W_Q, W_K and W_V"),
+        (lambda: stack_gradients(X, [(W_Q, W_K, np.eye(6), W_V)[: 3 + more]], X),
+         rf"layers\[0\]: expected \(W_Q, W_K, W_V\), got {3 + more} arrays"),
+        (lambda: stack_gradients(X, [(W_Q, W_K, np.eye(6))], np.ones((3, 6 + more))),
+         r"X, layers\[0\], G: G: expected the shape \(3, 6\)"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_a_stack_of_one_layer_is_that_layer() -> None:
+    X, W_Q, W_K, W_V, G = problem(3, 3, 4, 2, 4)
+    one, alone = stack_gradients(X, [(W_Q, W_K, W_V)], G), attention_gradients(X, W_Q, W_K, W_V, G)
+    assert len(one) == 1
+    for name in (*NAMES, "Q", "K", "V", "S", "P"):
+        np.testing.assert_array_equal(getattr(one[0], name), getattr(alone, name))
+    (kept,) = stack_gradients(X, [(W_Q, W_K, W_V)], G, residual=True)
+    np.testing.assert_array_equal(kept.X, alone.X)
+    with pytest.raises(ValueError, match="layers: expected at least one layer, got list without any"):
+        stack_gradients(X, [], G)
+    with pytest.raises(TypeError, match="residual: expected True or False"):
+        stack_gradients(X, [(W_Q, W_K, W_V)], G, residual="yes")
+
+
+def test_hundreds_of_columns_fit_as_few_do() -> None:
+    X, W = np.ones((2, 300)) / 300, np.ones((300, 300))
+    assert attention_gradients(X, W, W, W, X).W_Q.shape == (300, 300)
+    assert len(stack_gradients(X, [(W, W, W)] * 2, X)) == 2
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (stage_gradients(X, X, X, G), attention_gradients(X, W, W, W, G)):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: softmax_pullback(1.0, 1.0), "P: expected at least 1 dimensions"),
+        (lambda: attention_gradients(X, W[0], W, W, G), "W_Q: expected at least 2 dimensions"),
+        (lambda: stack_gradients(X, [(W, W, W[0])], G), r"layers\[0\]: expected 2 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

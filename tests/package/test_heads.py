@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import io
 import json
 import os
+import re
 import zipfile
 from pathlib import Path
 
@@ -13,8 +16,9 @@ import pytest
 from backends import torch_or_skip
 
 from attnmath.attention import attention_weights
-from attnmath.heads import SAMPLES, extract, load_heads, read_heads
-from attnmath.heads.encoder import load_encoder, tokenize, weights_hash
+from attnmath.heads import extract
+from attnmath.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
+from attnmath.heads.load import SAMPLES, Heads, load_heads, read_heads
 
 DATA = Path(extract.__file__).parents[1] / "data"
 MODEL = os.environ.get("ATTNMATH_MODEL")
@@ -267,3 +271,139 @@ def test_extraction_without_its_extra_names_it(
     with pytest.raises(SystemExit):
         extract.main([str(tmp_path)])
     assert "safetensors is not installed: pip install attnmath[model]" in capsys.readouterr().err
+
+
+def test_heads_know_their_sizes_which_all_differ() -> None:
+    rng = np.random.default_rng(0)
+    Q, K = rng.standard_normal((2, 3, 4, 5)), rng.standard_normal((2, 3, 4, 5))
+    heads = Heads(Q, K, ("a", "b", "c", "d"))
+    assert (heads.layers, heads.heads, heads.n, heads.d_k) == (2, 3, 4, 5)
+    S = np.einsum("lhid,lhjd->lhij", Q, K) / np.sqrt(5)
+    np.testing.assert_allclose(heads.scores(), S, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(heads.weights(), np.exp(S) / np.exp(S).sum(axis=-1, keepdims=True), rtol=1e-12)
+
+
+def test_what_is_read_is_what_was_written(toy: Path, tmp_path: Path) -> None:
+    encoder = load_encoder(toy)
+    assert (encoder.layers, encoder.heads, encoder.width, encoder.d_k, encoder.longest) == (2, 3, 12, 4, 16)
+    assert encoder.epsilon == 1e-12
+    other = load_encoder(make_toy(tmp_path / "other", layer_norm_eps=0.5))
+    assert other.epsilon == 0.5
+    tokens, ids = tokenize(toy, "White rabbits ran", longest=6)
+    assert ids.tolist() == [1, 4, 5, 6, 7, 2] and ids.dtype == np.int64
+    content, change = extract.extract(encoder, toy, "White rabbits ran")
+    path = tmp_path / "heads.npz"
+    path.write_bytes(content)
+    heads, (Q, K) = read_heads(path), encoder.queries_and_keys(ids)
+    np.testing.assert_array_equal(heads.Q, Q.astype(np.float16).astype(float))
+    np.testing.assert_array_equal(heads.K, K.astype(np.float16).astype(float))
+    assert heads.tokens == tuple(tokens)
+    assert change == np.abs(heads.weights() - attention_weights(Q, K)).max() > 0
+    for member in zipfile.ZipFile(path).infolist():
+        assert member.compress_type == zipfile.ZIP_STORED
+    with pytest.raises(ValueError, match="text: expected queries and keys within half precision, got an overflow"):
+        large = dataclasses.replace(encoder, parameters={k: 1e5 * v for k, v in encoder.parameters.items()})
+        extract.extract(large, toy, "White rabbits ran")
+
+
+def test_the_norm_of_a_layer_has_its_epsilon(tmp_path: Path) -> None:
+    directory = make_toy(tmp_path / "model", layer_norm_eps=0.5)
+    _, ids = tokenize(directory, "ran", longest=16)
+    found = load_encoder(directory).queries_and_keys(ids)
+    for ours, theirs in zip(found, torch_queries_and_keys(directory, ids), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_hidden_layers": 0}, "expected positive sizes"),
+        ({"num_attention_heads": True}, "expected positive sizes"),
+        ({"intermediate_size": 20.0}, "expected positive sizes"),
+        ({"hidden_size": -12}, "expected positive sizes"),
+        ({"num_attention_heads": 24}, "multiple of num_attention_heads"),
+        ({"intermediate_size": 19}, r"encoder.layer.0.intermediate.dense.weight of shape \(19, 12\), got \(20, 12\)"),
+        ({"num_hidden_layers": 3}, "encoder.layer.2.attention.output.LayerNorm.weight of shape .*, got none"),
+        ({"position_embedding_type": "relative_key"}, "BERT-layout model with gelu and absolute positions"),
+    ],
+)
+def test_a_model_of_another_make_is_named(tmp_path: Path, options: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=f"directory: .*{words}"):
+        load_encoder(make_toy(tmp_path / "model", **options))
+    assert load_encoder(make_toy(tmp_path / "good", hidden_act="gelu", position_embedding_type="absolute")).layers == 2
+
+
+def test_ids_run_over_the_vocabulary_and_the_positions(toy: Path) -> None:
+    encoder = load_encoder(toy)
+    for ids in ([0], [7], [3] * 16):
+        assert encoder.queries_and_keys(np.asarray(ids))[0].shape == (2, 3, len(ids), 4)
+    for ids, words in (
+        ([-1], "expected values from 0 to 7, got -1 to -1"),
+        ([0, 8], "expected values from 0 to 7, got 0 to 8"),
+        ([3] * 17, r"expected 1 to 16 integers, got shape \(17,\)"),
+        ([1.0], r"expected 1 to 16 integers, got shape \(1,\), dtype float64"),
+        ([[1, 2]], r"expected 1 to 16 integers, got shape \(1, 2\)"),
+    ):
+        with pytest.raises(ValueError, match=f"ids: {words}"):
+            encoder.queries_and_keys(np.asarray(ids))
+    for longest, fits in ((6, True), (5, False)):
+        if fits:
+            assert len(tokenize(toy, "White rabbits ran", longest=longest)[0]) == 6
+        else:
+            with pytest.raises(ValueError, match="text: expected from 1 word to 5 tokens, got 6 tokens"):
+                tokenize(toy, "White rabbits ran", longest=longest)
+
+
+def test_what_is_no_array_is_not_archived(tmp_path: Path) -> None:
+    for arrays, words in (
+        ([np.ones(1)], "expected a dictionary from names to arrays, got list"),
+        ({1: np.ones(1)}, "expected a dictionary from names to arrays, got dict"),
+        ({"a": [1.0]}, "expected numpy arrays without objects, got list for a"),
+        ({"a": np.asarray([None])}, "expected numpy arrays without objects, got ndarray for a"),
+    ):
+        with pytest.raises(TypeError, match=f"arrays: {words}"):
+            extract.archive(arrays)
+    good = {"Q": np.ones((1, 1, 2, 3)), "K": np.ones((1, 1, 2, 3)), "tokens": np.asarray(["a", "b"])}
+    for name in good:
+        np.savez(tmp_path / "less.npz", **{key: value for key, value in good.items() if key != name})
+        with pytest.raises(ValueError, match=f"path: expected the arrays Q, K and tokens in .*, missing {name}"):
+            read_heads(tmp_path / "less.npz")
+    for change in ({"Q": np.ones((1, 2, 3))}, {"K": np.ones((1, 1, 3, 3))}, {"tokens": np.asarray(["a"] * 3)},
+                   {"Q": np.ones((1, 2, 3)), "K": np.ones((1, 2, 3)), "tokens": np.asarray(["a"] * 3)}):  # fmt: skip
+        np.savez(tmp_path / "other.npz", **good | change)
+        with pytest.raises(ValueError, match=r"path: expected Q and K of shape \(layers, heads, \d, d_k\)"):
+            read_heads(tmp_path / "other.npz")
+
+
+def test_samples_are_written_into_a_folder_that_may_be_new_or_old(
+    toy: Path, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    text = tmp_path / "mine.txt"
+    text.write_text("White rabbits ran")
+    out = tmp_path / "new" / "folder"
+    for _ in range(2):
+        assert extract.main([str(toy), "--text", str(text), "--any-weights", "--out", str(out)]) == 0
+    line, change, *_ = capsys.readouterr().out.splitlines()
+    content = (out / "mine.npz").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    assert line == f"{out / 'mine.npz'}  {len(content)} bytes  sha256 {digest}"
+    assert re.fullmatch(r"  half precision changes an attention weight by \d\.\de-\d\d at most", change)
+    monkeypatch.setattr(extract, "WEIGHTS", weights_hash(toy))
+    assert extract.main([str(toy), "--text", str(text), "--out", str(out)]) == 0
+    assert weights_hash(toy) == hashlib.sha256((toy / "model.safetensors").read_bytes()).hexdigest()
+    assert set(extract.shipped_texts()) == set(SAMPLES)
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (Heads(np.ones((1, 1, 1, 1)), np.ones((1, 1, 1, 1)), ("a",)), Encoder(1, 1, 1, 0.0, {})):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_an_empty_file_holds_no_heads(tmp_path: Path) -> None:
+    (tmp_path / "empty.npz").write_bytes(b"")
+    with pytest.raises(ValueError, match="path: expected a file of python -m attnmath.heads.extract, got"):
+        read_heads(tmp_path / "empty.npz")
+    with pytest.raises(FileNotFoundError):
+        read_heads(tmp_path / "none.npz")

@@ -73,3 +73,62 @@ def test_overflow_names_its_arguments() -> None:
         kernels.linear_attention([[1.0]], [[1e308], [1e308]], [[1.0], [1.0]])
     with pytest.raises(TypeError, match="feature: expected a function, got NoneType"):
         kernels.kernel_weights([[1.0]], [[1.0]], None)
+
+
+def test_features_and_values_that_do_not_fit_are_named() -> None:
+    Q, K, V = np.ones((3, 2)), np.ones((4, 2)), np.ones((4, 5))
+    for d_k in (1, 3):
+        with pytest.raises(ValueError, match="Q, K: expected the same last axis d_k, got Q shape"):
+            kernels.kernel_weights(np.ones((3, d_k)), K)
+    for rows in (3, 5):
+        with pytest.raises(ValueError, match="V: expected 4 rows, one for each key, got shape"):
+            kernels.linear_attention(Q, K, np.ones((rows, 5)))
+    for queries in (3, 5):
+        with pytest.raises(ValueError, match="causal: expected as many queries as keys, got shape"):
+            kernels.linear_attention(np.ones((queries, 2)), K, V, causal=True)
+    lost = {  # features of fewer rows, of another width for the keys, and of none
+        "rows": lambda x: x[:1],
+        "widths": lambda x: x[:, : len(x) - 2],
+    }
+    for feature in lost.values():
+        with pytest.raises(ValueError, match="feature: expected features along the last axis, got shape"):
+            kernels.kernel_weights(Q, K, feature)
+    with pytest.raises(TypeError, match="feature: expected a function, got int"):
+        kernels.kernel_weights(Q, K, 3)
+
+
+def test_linear_attention_is_a_normalised_mean_unless_said_otherwise() -> None:
+    rng = np.random.default_rng(2)
+    Q, K, V = rng.standard_normal((3, 2)), rng.standard_normal((4, 2)), rng.standard_normal((4, 5))
+    phi = [np.where(a > 0, a + 1, np.exp(a)) for a in (Q, K)]
+    weights = phi[0] @ phi[1].T
+    np.testing.assert_allclose(kernels.kernel_weights(Q, K), weights, rtol=1e-14)
+    expected = weights / weights.sum(axis=1, keepdims=True) @ V
+    np.testing.assert_allclose(kernels.linear_attention(Q, K, V), expected, rtol=1e-13)
+    squares = kernels.kernel_weights(Q, K, np.square)
+    np.testing.assert_allclose(squares, Q**2 @ (K**2).T, rtol=1e-14)
+    with pytest.raises(ValueError, match="Q, K, feature: expected weights that do not sum to 0"):
+        kernels.linear_attention(np.ones((1, 1)), np.asarray([[1.0], [-1.0]]), np.ones((2, 1)), lambda x: x)
+    plain = kernels.linear_attention(
+        np.ones((1, 1)), np.asarray([[1.0], [-1.0]]), np.asarray([[3.0], [5.0]]), lambda x: x, normalise=False
+    )
+    assert plain.tolist() == [[-2.0]]
+
+
+def test_hundreds_of_keys_and_features_fit_as_few_do() -> None:
+    Q, K, V = np.ones((300, 400)), np.ones((300, 400)), np.ones((300, 2))
+    for causal in (False, True):
+        np.testing.assert_allclose(kernels.linear_attention(Q, K, V, causal=causal), V, rtol=1e-12)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: kernels.kernel_weights(np.ones(2), np.ones((2, 2))), "Q: expected at least 2 dimensions"),
+        (lambda: kernels.kernel_weights(np.ones((2, 2)), np.ones(2)), "K: expected at least 2 dimensions"),
+        (
+            lambda: kernels.linear_attention(np.ones((2, 2)), np.ones((2, 2)), np.ones(2)),
+            "V: expected at least 2 dimensions",
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from backends import torch_or_skip
 
 from attnmath.derive import Derivation, identity
 from attnmath.estimate import Estimate
@@ -27,6 +29,7 @@ from attnmath.ledger import (
 )
 from attnmath.ledger.__main__ import main
 from attnmath.ledger.claims import MIME
+from attnmath.ledger.collate import Row
 
 x = sp.Symbol("x", positive=True)
 
@@ -472,3 +475,328 @@ def test_a_strict_relation_must_hold_by_more_than_the_tolerance(relation: str, r
     assert counterexample(lambda x: x, relation=relation, required=required, tolerance=0.5, **words)
     with pytest.raises(LedgerError):
         counterexample(lambda x: x, relation=relation, required=required, tolerance=0.4, **words)
+
+
+# --- what readers see, word for word ------------------------------------------------------------
+
+
+def test_evidence_reads_as_written() -> None:
+    counts = {"tolerance": 0, "because": "both are counts", "of": "the number of keys"}
+    one = agreement(3, 3, mistake=("one too many", 4), **counts)
+    assert one.text == (
+        "The number of keys: observed 3, expected 3; they agree exactly (both are counts). "
+        "The same check rejects one too many (4)."
+    )
+    assert one.record() == {"kind": "agreement", "text": one.text, "because": "both are counts",
+                            "mistake": "one too many"}  # fmt: skip
+    many = agreement([1.0, 2.5], [1.0, 2.0], mistake=("half", 0.5), tolerance=[0.25, 0.5], because="two halves")
+    assert many.text == (
+        "2 values, observed 1 to 2.5, expected 1 to 2; they agree to within 0.25 to 0.5 (two halves). "
+        "The same check rejects half (0.5)."
+    )
+    drawn = agreement(Estimate(1.03, 0.01), 1.0, mistake=("twice", 2.0), of="the mean")
+    assert drawn.text == (
+        "The mean: observed 1.03 ± 0.01, expected 1; they agree to within 4 standard errors. "
+        "The same check rejects twice (2)."
+    )
+    drawn = agreement(Estimate([1.0, 1234.5678], [0.1, 0.1]), [1.0, 1234.5], mistake=("0", 0))
+    assert drawn.text == (
+        "2 values, observed 1 to 1235, expected 1 to 1234; they agree to within 4 standard errors. "
+        "The same check rejects 0 (0)."
+    )
+
+
+def test_a_counterexample_reads_as_written_and_in_formulas() -> None:
+    shown = counterexample(
+        lambda n, xs: sp.sqrt(n) + sum(xs), {"n": 2, "xs": np.asarray([0, 1])}, "<", 2, instead=lambda n, xs: n + 1,
+        obeys={"n": 1, "xs": [0]}, of="the sum",
+    )  # fmt: skip
+    assert shown.text == (
+        "The sum is 1 + sqrt(2) at n = 2, xs = (0, 1); the sentence requires less than 2. "
+        "The corrected statement gives less than 3. The sentence does hold at n = 1, xs = (0), where the value is 1."
+    )
+    assert shown.markup == (
+        r"The sum is $1 + \sqrt{2}$ at n = 2, xs = (0, 1); the sentence requires less than 2. "
+        "The corrected statement gives less than 3. The sentence does hold at n = 1, xs = (0), where the value is $1$."
+    )
+    assert shown.record()["at"] == "n = 2, xs = (0, 1)" and shown.record()["required"] == "< 2"
+    assert shown.record()["observed"] == "1 + sqrt(2)" and shown.record()["markup"] == shown.markup
+    named = counterexample(largest, {"x": [2.5]}, "==", 1.0, instead=2.5, tolerance=1e-9, of="it", where="the worst x")
+    assert named.text == ("It is 2.5 at the worst x; the sentence requires 1. The corrected statement gives 2.5.")
+    assert named.record()["required"] == "== 1"
+
+
+@pytest.mark.parametrize(
+    ("relation", "side", "value", "outcome"),
+    [(">", "more", 1.0, "supports"), ("<", "less", 1.0, "contradicts"), (">", "more", 0.3, "leaves open")],
+)
+def test_an_observation_reads_as_written(relation: str, side: str, value: float, outcome: str) -> None:
+    null = ("shuffled", Estimate(0.0, 0.1))
+    seen = observation(Estimate(value, 0.1), relation, 0, null=null, units="6 layers", of="the slope")
+    assert seen.text == (
+        f"The slope is {value:g} ± 0.1 over 6 layers; the sentence asks for {side} than 0, which the measurement "
+        f"{outcome}. In the comparison (shuffled) the value is 0 ± 0.1, which would not support the sentence."
+    )
+    assert seen.record() == {
+        "kind": "observation", "text": seen.text, "observed": f"{value:g} ± 0.1", "null": "shuffled: 0 ± 0.1",
+        "units": "6 layers", "outcome": seen.outcome,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("relation", "sign"), [(">", 1), ("<", -1)])
+def test_an_outcome_needs_more_than_four_standard_errors(relation: str, sign: int) -> None:
+    for errors, outcome in ((4.01, "supported"), (4.0, "undecided"), (-4.0, "undecided"), (-4.01, "contradicted")):
+        seen = observation(
+            Estimate(8.0 + sign * errors / 4, 0.25), relation, 8, null=("none", Estimate(8.0, 1.0)), units="u", of="it"
+        )
+        assert seen.outcome == outcome, errors
+
+
+def test_an_agreement_may_be_off_by_its_tolerance_and_no_more() -> None:
+    plain = {"mistake": ("far", 99.0), "because": "a half"}
+    for observed, expected in ((1.5, 1.0), (0.5, 1.0)):
+        assert agreement(observed, expected, tolerance=0.5, **plain)
+        assert agreement(Estimate(observed, 0.125), expected, mistake=("far", 99.0))  # four standard errors
+        for call in (
+            lambda o=observed, e=expected: agreement(o, e, tolerance=0.4999, **plain),
+            lambda o=observed, e=expected: agreement(Estimate(o, 0.1249), e, mistake=("far", 99.0)),
+        ):
+            with pytest.raises(LedgerError, match=r"off by 0\.5, allowed 0\.4"):
+                call()
+    with pytest.raises(LedgerError, match=r"the mistake 'near' \(1.5\) passes the same check"):
+        agreement(1.0, 1.0, mistake=("near", 1.5), tolerance=0.5, because="a half")
+    # One entry that the mistake misses is enough, and one that the expectation misses is too much.
+    assert agreement([1.0, 2.0], [1.0, 2.0], mistake=("half", [1.0, 3.0]), tolerance=0.5, because="a half")
+    with pytest.raises(LedgerError, match="off by"):
+        agreement([1.0, 2.0], [1.0, 3.0], mistake=("half", [9.0, 9.0]), tolerance=0.5, because="a half")
+
+
+@pytest.mark.parametrize(
+    ("relation", "breaks", "holds"),
+    [("==", 1.5, 1.25), ("==", 0.5, 0.75), ("<=", 1.5, 1.25), (">=", 0.5, 0.75), ("<", 0.75, 0.5), (">", 1.25, 1.5)],
+)
+def test_a_relation_leaves_its_tolerance_to_the_sentence(relation: str, breaks: float, holds: float) -> None:
+    """At most and at least allow for the tolerance; less and more must hold by more than it."""
+    far = {"==": 1.0, "<=": -9.0, ">=": 9.0, "<": -9.0, ">": 9.0}[relation]
+    words = {"relation": relation, "required": 1.0, "tolerance": 0.25, "obeys": {"x": far}, "of": "x"}
+    assert counterexample(lambda x: x, {"x": breaks}, **words)
+    if relation in {"==", "<=", ">="}:
+        with pytest.raises(LedgerError, match="not a counterexample"):
+            counterexample(lambda x: x, {"x": holds}, **words)
+    else:
+        with pytest.raises(LedgerError, match="not a counterexample"):
+            counterexample(lambda x: x, {"x": holds - 0.01 if relation == "<" else holds + 0.01}, **words)
+
+
+def test_exact_values_need_no_tolerance_and_a_function_must_use_its_instance() -> None:
+    assert counterexample(lambda n: sp.Rational(1, n), {"n": 3}, ">", 1, obeys={"n": sp.Rational(1, 2)}, of="it")
+    for quantity in (lambda x: 0.5, lambda x, y: 1, lambda *, x: 2):
+        with pytest.raises(TypeError, match=r"quantity: expected a function of the instance, got one that ignores \("):
+            counterexample(quantity, {"x": 1}, ">", 3, obeys={"x": 4}, of="it")
+    kept = counterexample(lambda x, y: y, {"x": 1, "y": 2}, ">", 3, obeys={"x": 1, "y": 4}, of="it")
+    assert kept.record()["at"] == "x = 1, y = 2"
+    for words, value in (("NaN", np.float32("nan")), ("expected a real number", 1j), ("expected a real number", [1])):
+        with pytest.raises((LedgerError, TypeError), match=f"quantity: .*{words}"):
+            counterexample(lambda x: x, {"x": value}, ">", 3, obeys={"x": 4}, tolerance=1e-9, of="it")
+
+
+def test_a_derivation_reads_as_written() -> None:
+    one = square()
+    assert derived(one).text == "Derived in one verified step. The same check rejects no middle term."
+    assert derived(one).record()["derivation"] == one.record() and derived(one).block is one
+    more = Derivation(x * (x + 1), "The product")
+    more.step(x**2 + x, because="expand", mistake=("no second term", x**2))
+    more.step((x + 1) ** 2 - x - 1, because="complete", mistake=("a sign", (x + 1) ** 2 - x + 1))
+    assert derived(more).text == (
+        "The product: derived in 2 verified steps. The same check rejects no second term and a sign."
+    )
+    more.step(x * (1 + x), because="factor", mistake=("twice", 2 * x * (1 + x)))
+    assert derived(more).text.endswith("in 3 verified steps. The same check rejects no second term, a sign and twice.")
+
+
+# --- a card, word for word ------------------------------------------------------------------------
+
+
+def test_a_card_has_a_line_for_each_part() -> None:
+    card = claim("amended").amend(WRONG, holds=square())
+    head, holds, grade, *evidence = str(card).splitlines()
+    assert head == "[amended] 5.1.5 (5.1.4 p4 s4): It is $x$." and repr(card) == str(card)
+    assert (holds, grade) == ("  What holds: That.", f"  Grade: {GRADES[2]}")
+    assert evidence == [f"  {e.text}" for e in card.evidence]
+    assert card.record() == {"claim": "5.1.5", "verdict": "amended",
+                             "evidence": [e.record() for e in card.evidence]}  # fmt: skip
+    page = card.html()
+    assert '<p class="claim-holds"><strong>What holds:</strong> That.</p>' in page
+    assert f'<p class="claim-grade"><strong>Grade:</strong> {GRADES[2]}</p>' in page
+    assert '<span class="claim-verdict">amended</span> <span class="claim-title">A square</span>' in page
+    assert '<span class="claim-id">5.1.5</span>' in page and "<strong>Section 5.1.4, paragraph 4, sentence 4:" in page
+    assert page.count("<li>") == len(card.evidence) == 2 and r"It is \(x\)." in page
+    open_claim = claim("not decided")
+    assert open_claim.anchor == "claim-5.1.5" and Claim("a/b", "t", "5.1 title", "r", "defined").anchor == "claim-a-b"
+
+
+@pytest.mark.parametrize(
+    ("place", "origin"),
+    [
+        ("5.1.4 p4 s12", "Section 5.1.4, paragraph 4, sentence 12"),
+        ("5.1.4 p14 s2; 5.2 p1 s1", "Section 5.1.4, paragraph 14, sentence 2 and elsewhere"),
+        ("5.1 title", "Section 5.1, heading"),
+        ("article.2 p3 s1", "Article, part 2, paragraph 3, sentence 1"),
+        ("article.2 title", "Article, part 2, heading"),
+        ("beyond 5.1.4", "Our statement"),
+    ],
+)
+def test_a_card_says_where_its_sentence_is(place: str, origin: str) -> None:
+    made = Claim("1", "t", place, "r", "defined")
+    assert f"<strong>{origin}:</strong>" in made.define(square()).html()
+    assert made.section == (place if place.startswith("beyond") else place.split()[0])
+
+
+def test_evidence_of_each_kind_has_its_place() -> None:
+    agreed = agreement(3, 3, mistake=("4", 4), tolerance=0, because="counts")
+    assert claim("defined").define(square(), agreed).evidence[1] is agreed
+    assert claim("refuted").refute(WRONG, holds=agreed, also=[SEEN, WRONG]).evidence[1:] == (agreed, SEEN, WRONG)
+    for wrong, words in (
+        (lambda: claim("defined").define(WRONG), "expected agreement or derivation, got counterexample"),
+        (lambda: claim("measured").measure(agreed), "expected observation, got agreement"),
+        (lambda: claim("measured").measure(), "expected observation, got nothing"),
+        (lambda: claim("refuted").refute(agreed, holds=agreed), "expected counterexample, got agreement"),
+        (lambda: claim("amended").amend(WRONG, holds=WRONG), "expected agreement or derivation, got counterexample"),
+    ):
+        with pytest.raises(LedgerError, match=f"5.1.5: evidence: {words}"):
+            wrong()
+    against = observation(Estimate(-1.0, 0.1), ">", 0, null=SHUFFLED, units="6 layers", of="it")
+    assert claim("measured", outcome="undecided").measure(SEEN, against).claim.outcome == "undecided"
+    with pytest.raises(LedgerError, match="outcome: the claims file says supported, the observations undecided"):
+        claim("measured").measure(SEEN, against)
+    assert claim("measured").measure(SEEN, SEEN)
+
+
+def test_a_claims_file_gives_text_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "one.claims.yml").write_text(
+        '"5.1":\n  title: two\n   lines\n  place: 5.1 p1 s1\n  reading: |\n    a\n    b\n  verdict: defined\n'
+    )
+    found = load_claims("one", tmp_path)
+    assert list(found) == ["5.1"] and found["5.1"] == Claim(
+        "5.1", "two lines", "5.1 p1 s1", "a b", "defined", chapter="one"
+    )
+
+
+# --- problems of a book, word for word --------------------------------------------------------------
+
+
+def test_each_problem_of_a_book_is_reported_once(tmp_path: Path) -> None:
+    for number, (claims, records, found) in enumerate([
+        (CLAIMS, [], ["one.claims.yml: 5.1.5: expected one executed check, found 0"]),
+        (CLAIMS, [CHECK, CHECK], ["one.claims.yml: 5.1.5: expected one executed check, found 2"]),
+        (CLAIMS, [CHECK, CHECK | {"claim": "9.9"}], ["one.ipynb: the check of 9.9 names no claim"]),
+        (CLAIMS, [CHECK | {"verdict": "refuted"}], ["5.1.5: the file says proved, the executed check refuted"]),
+        (CLAIMS.replace("verdict: proved, scope: all", "verdict: not decided, reason: r"),
+         [CHECK | {"verdict": "not decided"}],
+         ["one.claims.yml: 5.1.5: is not decided, and yet has an executed check"]),
+    ]):  # fmt: skip
+        (tmp_path / str(number)).mkdir()
+        assert audit(book(tmp_path / str(number), claims, *records)) == found
+
+
+def test_chapters_are_collated_in_order_and_checkpoints_are_not_read(tmp_path: Path) -> None:
+    root = book(tmp_path, CLAIMS, CHECK)
+    (root / "chapters/a").mkdir()
+    line = '"{}": {{title: t, place: beyond 5.1.4, reading: r, verdict: not decided, reason: taste}}\n'
+    (root / "chapters/a/zero.claims.yml").write_text(line.format("b") + line.format("a"))
+    hidden = root / "chapters/.ipynb_checkpoints"
+    hidden.mkdir()
+    (hidden / "x.ipynb").write_text((root / "chapters/one.ipynb").read_text().replace("5.1.5", "9.9"))
+    assert audit(root) == []
+    assert [(row.page, row.claim.id, row.record) for row in collate(root)] == [
+        ("chapters/a/zero", "b", None), ("chapters/a/zero", "a", None), ("chapters/one", "5.1.5", CHECK),
+    ]  # fmt: skip
+    (root / "chapters/two.ipynb").write_text((root / "chapters/one.ipynb").read_text().replace("5.1.5", "9.9"))
+    assert audit(root) == ["two.ipynb: the check of 9.9 names no claim"]
+    (root / "chapters/two.claims.yml").write_text(line.format("b"))
+    assert audit(root)[0] == "b: stands in zero.claims.yml and in two.claims.yml"
+
+
+@pytest.mark.parametrize("record", [{"claim": "5.1.5"}, {"verdict": "proved"}, "text", ["claim", "verdict"]])
+def test_a_record_has_its_claim_and_verdict(tmp_path: Path, record) -> None:
+    with pytest.raises(LedgerError, match=r"one\.ipynb: expected a record with its claim and verdict, got"):
+        collate(book(tmp_path, CLAIMS, record))
+
+
+def test_entries_of_a_claims_file_have_their_fields(tmp_path: Path) -> None:
+    good = "{title: t, place: 5.1 p1 s1, reading: r, verdict: defined}"
+    for text, words in (
+        (
+            f'"1": {good.replace("title: t, ", "")}',
+            "expected place, reading, title, verdict, and of grade, holds, outc",
+        ),
+        (f'"1": {good[:-1]}, more: 1}}', "what the verdict needs, got"),
+        ('"1": text', "what the verdict needs, got 'text'"),
+        ("text", "expected a mapping from claim ids to their fields"),
+        ("{}", "expected a mapping from claim ids to their fields"),
+        ("", "expected a mapping from claim ids to their fields"),
+    ):
+        (tmp_path / "one.claims.yml").write_text(text)
+        with pytest.raises(LedgerError, match=words):
+            load_claims("one", tmp_path)
+    (tmp_path / "one.claims.yml").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(LedgerError, match="expected YAML, got"):
+        load_claims("one", tmp_path)
+
+
+def test_exact_numbers_agree_and_disagree() -> None:
+    halves = [sp.Rational(1, 2), sp.sqrt(2)]
+    assert agreement(halves, [0.5, 2**0.5], mistake=("ones", [1, 1]), tolerance=1e-15, because="rounding")
+    with pytest.raises(TypeError, match="observed: expected real numbers, got"):
+        agreement([sp.Rational(1, 2), "1"], 0.5, mistake=("one", 1), tolerance=1, because="rounding")
+
+
+@pytest.mark.parametrize(("relation", "breaks"), [("==", 9.0), ("<=", 9.0), (">=", -9.0), ("<", 9.0), (">", -9.0)])
+def test_what_is_far_on_the_wrong_side_breaks_a_relation(relation: str, breaks: float) -> None:
+    good = 1.0 if relation == "==" else -breaks
+    words = {"required": 1.0, "tolerance": 0.25, "of": "x"}
+    assert counterexample(lambda x: x, {"x": breaks}, relation, obeys={"x": good}, **words)
+    with pytest.raises(LedgerError, match="obeys: the sentence fails there too"):
+        counterexample(lambda x: x, {"x": breaks}, relation, obeys={"x": breaks}, **words)
+
+
+def test_two_cards_of_one_anchor_are_found_in_either_order(tmp_path: Path) -> None:
+    line = '"{}": {{title: t, place: beyond 5.1.4; beyond 5.2, reading: r, verdict: not decided, reason: taste}}\n'
+    [problem] = audit(book(tmp_path, line.format("a-b/c") + line.format("a/b-c")))
+    assert problem == "a/b-c: its card would have the id of a-b/c: claim-a-b-c"
+    assert load_claims("one", tmp_path / "chapters")["a-b/c"].section == "beyond 5.1.4"
+
+
+def test_claims_that_are_read_from_a_file_can_be_judged(tmp_path: Path) -> None:
+    root = book(
+        tmp_path, CLAIMS + '"m": {title: t, place: 5.1 p1 s1, reading: r, verdict: measured, outcome: supported}'
+    )
+    claims = load_claims("one", root / "chapters")
+    assert claims["5.1.5"].prove(square()) and claims["m"].measure(SEEN)
+
+
+def test_a_claim_in_two_chapters_is_one_problem(tmp_path: Path) -> None:
+    line = '"b": {title: t, place: beyond 5.1.4, reading: r, verdict: not decided, reason: taste}\n'
+    root = book(tmp_path, line)
+    (root / "chapters/two.claims.yml").write_text(line)
+    assert audit(root) == ["b: stands in one.claims.yml and in two.claims.yml"]
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (claim(), claim().prove(square()), WRONG, Row(claim(), None, "page")):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_a_float_is_the_number_that_it_is() -> None:
+    """The double next to the root of 2 is larger than the root, by 1e-16."""
+    words = {"at": {"x": 2.0}, "obeys": {"x": 1.0}, "of": "the root"}
+    shown = counterexample(lambda x: x**0.5, relation="<=", required=sp.sqrt(2), tolerance=1e-20, **words)
+    assert shown.record()["observed"] == "1.41421" and shown.record()["required"] == "<= sqrt(2)"
+
+
+def test_tensors_with_a_gradient_are_no_numbers() -> None:
+    torch = torch_or_skip()
+    with pytest.raises(TypeError, match="observed: expected real numbers, got tensor"):
+        agreement(torch.ones(1, requires_grad=True), 1, mistake=("two", 2), tolerance=0, because="counts")

@@ -143,3 +143,55 @@ def test_distances_below_rounding_are_zero() -> None:
     steps = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.5, 0.25]]  # eigenvalues 1, 1/4, 0
     found = mixing.log_distances(steps, 60)
     assert found[-1] / 2.0**60 == pytest.approx(np.log(0.25), rel=1e-12)
+
+
+def test_coefficients_are_their_definitions() -> None:
+    A = np.asarray([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5]])
+    distances = [np.abs(a - b).sum() / 2 for a in A for b in A]
+    assert mixing.dobrushin(A) == pytest.approx(max(distances), rel=1e-15)
+    assert mixing.doeblin(A) == pytest.approx(1 - A.min(axis=0).sum(), rel=1e-15)
+    assert mixing.doeblin(np.full((3, 3), 1 / 3)) == 0 == mixing.dobrushin(np.full((3, 3), 1 / 3))
+    assert mixing.doeblin(np.eye(3)) == 1 == mixing.dobrushin(np.eye(3))
+    stack = np.stack([A, np.eye(3)])
+    np.testing.assert_allclose(mixing.dobrushin(stack), [max(distances), 1], rtol=1e-15)
+    np.testing.assert_allclose(mixing.doeblin(stack), [1 - A.min(axis=0).sum(), 1], rtol=1e-15)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 9])
+def test_a_closed_class_is_found_however_long_the_way_to_it(n: int) -> None:
+    line = np.eye(n, k=1)
+    line[-1, -1] = 1.0  # each position goes to the next, and the last one stays
+    assert mixing.stationary_distribution(line).tolist() == [0.0] * (n - 1) + [1.0]
+    back = line[::-1, ::-1]
+    assert mixing.stationary_distribution(back).tolist() == [1.0] + [0.0] * (n - 1)
+    if n > 1:
+        split = np.eye(n)
+        with pytest.raises(ValueError, match="A: expected a unique stationary distribution, got a reducible matrix"):
+            mixing.stationary_distribution(split)
+
+
+def test_cycles_and_steps_have_their_bounds() -> None:
+    assert mixing.cycle_lengths([0]) == (1,) and mixing.cycle_lengths([1, 2, 0, 4, 3, 0]) == (2, 3)
+    assert mixing.cycle_lengths([1, 2, 3, 3]) == (1,) and mixing.cycle_lengths([1, 2, 3, 0]) == (4,)
+    for image in ([-1, 0], [0, 2]):
+        with pytest.raises(ValueError, match="image: expected positions from 0 to 1, got"):
+            mixing.cycle_lengths(image)
+    half = np.full((2, 2), 0.5)
+    assert mixing.log_distances(half, 1000).shape == (1001,) and mixing.log_distances(half, 1).shape == (2,)
+    with pytest.raises(ValueError, match="doublings: expected a positive integer, at most 1000, got 1001"):
+        mixing.log_distances(half, 1001)
+    assert mixing.distances_to_limit(np.eye(2)[[1, 0]] / 2 + half / 2, 1).shape == (1,)
+    for function in (mixing.distances_to_limit, mixing.log_distances):
+        with pytest.raises(ValueError, match="A: expected one matrix, got shape"):
+            function(half[None], 2)
+
+
+def test_weights_that_underflow_are_named() -> None:
+    """The only way from the second position to the first has the weight 1e-200 twice."""
+    chain = [[0.5, 0.5, 0.0], [0.0, 1.0, 1e-200], [1e-200, 1.0, 0.0]]
+    with pytest.raises(ValueError, match="unique stationary distribution, got weights that underflow to 0"):
+        mixing.stationary_distribution(chain)
+
+
+def test_a_cycle_of_hundreds_of_positions_closes() -> None:
+    assert mixing.cycle_lengths((np.arange(300) + 1) % 300) == (300,)

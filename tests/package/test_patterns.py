@@ -102,3 +102,85 @@ def test_the_symbol_is_periodic_at_any_angle() -> None:
 
 def test_every_position_may_be_a_hub() -> None:
     assert patterns.hub_mask(3, 3).all()
+
+
+def test_patterns_are_their_definitions_entry_by_entry() -> None:
+    n = 7
+    for k in (1, 2, 3, 6, 7):
+        seen = {
+            patterns.window_mask: [[abs(i - j) <= k for j in range(n)] for i in range(n)],
+            patterns.hub_mask: [[i < k or j < k for j in range(n)] for i in range(n)],
+            patterns.strided_mask: [[abs(i - j) < k or abs(i - j) % k == 0 for j in range(n)] for i in range(n)],
+        }
+        for mask, expected in seen.items():
+            assert mask(n, k).tolist() == expected, (mask.__name__, k)
+    assert patterns.window_mask(n, 0).tolist() == np.eye(n, dtype=bool).tolist()
+    with pytest.raises(ValueError, match="hubs: expected a positive integer, got 0"):
+        patterns.hub_mask(n, 0)
+    with pytest.raises(ValueError, match="hubs: expected at most n = 7, got 8"):
+        patterns.hub_mask(n, 8)
+    for mask in (patterns.window_mask, patterns.hub_mask, patterns.strided_mask):
+        with pytest.raises(ValueError, match=f"n: expected a result of at most {2**28} numbers, got 16385 x 16385"):
+            mask(16385, 1)
+
+
+@pytest.mark.parametrize("width", [0, 1, 4])
+def test_the_symbol_is_the_mean_of_the_waves(width: int) -> None:
+    theta = np.asarray([[0.0, 0.3, -2.0], [3.0, 7.9, -8.5]])
+    k = np.arange(-width, width + 1)
+    expected = np.exp(1j * theta[..., None] * k).mean(axis=-1)
+    np.testing.assert_allclose(patterns.window_symbol(theta, width), expected.real, atol=1e-14)
+    np.testing.assert_allclose(expected.imag, 0, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_eigenvalues_come_in_the_order_of_their_formula(n: int) -> None:
+    k = np.arange(1, n + 1)
+    for b, a, c in ((0.5, 2.0, 0.25), (-3.0, 1.0, -4.0), (1e-160, 0.0, 1e-160), (8.0, -1.0, 0.5)):
+        expected = a + 2 * np.sqrt(abs(b)) * np.sqrt(abs(c)) * np.cos(np.pi * k / (n + 1))
+        np.testing.assert_allclose(patterns.tridiagonal_eigenvalues(n, b, a, c), expected, rtol=1e-13, atol=1e-175)
+        turned = patterns.tridiagonal_eigenvalues(n, -b, a, c)
+        np.testing.assert_allclose(turned, a + 1j * (expected - a), rtol=1e-13, atol=1e-15)
+    with pytest.raises(ValueError, match="below, diagonal, above: expected a result within the range"):
+        patterns.tridiagonal_eigenvalues(9, 1.7e308, 1.7e308, 1.7e308)
+
+
+def test_masked_and_renormalised_weights_row_by_row() -> None:
+    A = stochastic(3, 4)
+    mask = np.asarray([[True, False, True], [False, True, False], [True, True, True]])
+    kept = np.where(mask, A, 0)
+    np.testing.assert_array_equal(patterns.masked_weights(A, mask), kept)
+    np.testing.assert_allclose(patterns.renormalised(A, mask), kept / kept.sum(axis=1, keepdims=True), rtol=1e-15)
+    spread = patterns.uniform_attention([[True, False, True, True], [False, True, False, False]])
+    np.testing.assert_allclose(spread, [[1 / 3, 0, 1 / 3, 1 / 3], [0, 1, 0, 0]], rtol=1e-15)
+    for bad in ([True, True], [[[True]]], [[True, True], [False, False]]):
+        with pytest.raises(ValueError, match=r"mask: expected booleans of shape \(n, m\) with a True in every row"):
+            patterns.uniform_attention(bad)
+    for bad in (mask[:2], mask[:, :2], mask[None]):
+        with pytest.raises(ValueError, match=r"mask: expected booleans of shape \(3, 3\), got shape"):
+            patterns.masked_weights(A, bad)
+    with pytest.raises(ValueError, match="mask: expected some weight left in every row, got a row without any"):
+        patterns.renormalised(A, mask & np.asarray([[True], [False], [True]]))
+
+
+def test_a_mask_for_a_stack_has_the_shape_of_one_matrix() -> None:
+    stack = np.stack([stochastic(3, 1), stochastic(3, 2)])
+    mask = np.tril(np.ones((3, 3), bool))
+    np.testing.assert_array_equal(patterns.masked_weights(stack, mask), np.tril(stack))
+    for bad in (mask[:2], np.stack([mask, mask])):
+        with pytest.raises(ValueError, match=r"mask: expected booleans of shape \(3, 3\), got shape"):
+            patterns.masked_weights(stack, bad)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: patterns.tridiagonal_eigenvalues(2, [1.0], 0.0, 1.0), "below: expected 0 dimensions"),
+        (lambda: patterns.tridiagonal_eigenvalues(2, 1.0, 0.0, [1.0]), "above: expected 0 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_eigenvalues_are_real_unless_the_product_is_negative() -> None:
+    for b, c, kind in ((0.0, 2.0, "f"), (1.0, 0.0, "f"), (1.0, 2.0, "f"), (-1.0, -2.0, "f"), (-1.0, 2.0, "c")):
+        assert patterns.tridiagonal_eigenvalues(3, b, 1.0, c).dtype.kind == kind

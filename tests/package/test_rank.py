@@ -129,3 +129,91 @@ def test_ranks_do_not_depend_on_the_scale() -> None:
     assert rank.effective_rank([1e308, 1e308], 0.3) == rank.effective_rank([1.0, 1.0], 0.3, power=10**6) == 2
     assert rank.entropy_rank([1e308, 1e308]) == pytest.approx(2) == rank.entropy_rank([1e-308, 1e-308])
     assert rank.condition_number(np.zeros((2, 2))) == np.inf
+
+
+def test_ranks_are_counted_above_their_tolerance() -> None:
+    A = np.diag([4.0, 2.0, 1.0, 0.0])[:, :3]  # taller than wide
+    found = rank.numerical_rank(A)
+    assert found.rank == 3 and found.tolerance == 4 * 4 * np.finfo(float).eps
+    assert rank.numerical_rank(A.T).tolerance == found.tolerance
+    for relative, expected in ((0.0, 3), (0.24, 3), (0.25, 2), (0.49, 2), (0.5, 1), (0.99, 1)):
+        assert rank.numerical_rank(A, relative=relative).rank == expected
+        assert rank.numerical_rank(A, relative=relative).tolerance == 4 * relative
+    assert rank.numerical_rank(np.diag([1.0, 0.0]), relative=0.0).rank == 1
+    for relative in (-0.01, 1.0, 1.5, np.nan):
+        with pytest.raises(ValueError, match="relative: expected a number from 0 to 1, got"):
+            rank.numerical_rank(A, relative=relative)
+    for epsilon in (0.0, 1.0, -0.5, 2.0):
+        with pytest.raises(ValueError, match="epsilon: expected a number between 0 and 1, got"):
+            rank.effective_rank([2.0, 1.0], epsilon)
+
+
+def test_ranks_are_their_formulas_on_uneven_values() -> None:
+    sigma = np.asarray([[5.0, 2.0, 1.0, 0.0], [3.0, 3.0, 2.0, 2.0]])
+    p = sigma / sigma.sum(axis=1, keepdims=True)
+    expected = [np.prod([q**-q for q in row if q]) for row in p]
+    np.testing.assert_allclose(rank.entropy_rank(sigma), expected, rtol=1e-13)
+    np.testing.assert_allclose(rank.stable_rank(sigma), (sigma**2).sum(axis=1) / sigma[:, 0] ** 2, rtol=1e-14)
+    assert rank.effective_rank(sigma, 0.3).tolist() == [2, 3] and rank.effective_rank(sigma, 0.9).tolist() == [1, 1]
+    assert rank.effective_rank(sigma, 0.3, power=2).tolist() == [1, 3]
+    for values in ([1.0, 2.0], [1.0, -1.0], [0.0, 0.0], [[2.0, 1.0], [0.0, 0.0]]):
+        with pytest.raises(ValueError, match="sigma: expected singular values, falling and not all 0"):
+            rank.stable_rank(values)
+
+
+def test_the_factors_of_the_keys_are_those_of_their_own_decomposition() -> None:
+    rng = np.random.default_rng(6)
+    Q, K = rng.standard_normal((4, 3)), rng.standard_normal((5, 3))
+    U, sigma, Vt = np.linalg.svd(K, full_matrices=False)
+    left, right = rank.truncated_keys(Q, K, 2)
+    np.testing.assert_allclose(left @ right.T, Q @ (U[:, :2] * sigma[:2] @ Vt[:2]).T, rtol=1e-12)
+    whole_left, whole_right = rank.truncated_keys(Q, K, 3)
+    np.testing.assert_allclose(whole_left @ whole_right.T, Q @ K.T, rtol=1e-12)
+    np.testing.assert_allclose(rank.best_approximation(K, 3), K, rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(right, axis=0), sigma[:2], rtol=1e-12)
+    for width in (2, 4):
+        with pytest.raises(
+            ValueError, match=r"Q, K: expected the same last axis d_k, got shapes \(4, \d\) and \(5, 3\)"
+        ):
+            rank.truncated_keys(np.ones((4, width)), K, 1)
+    for call in (lambda: rank.truncated_keys(Q, K, 4), lambda: rank.best_approximation(K.T, 4)):
+        with pytest.raises(ValueError, match="r: expected at most 3, got 4"):
+            call()
+
+
+def test_singular_matrices_have_an_infinite_condition() -> None:
+    for A in (np.zeros((2, 3)), np.diag([1.0, 0.0])):
+        assert rank.condition_number(A) == np.inf
+    assert rank.condition_number([[3.0, 0.0, 0.0], [0.0, 2.0, 0.0]]) == pytest.approx(1.5)
+    assert isinstance(rank.condition_number(np.eye(2)), np.float64)
+
+
+def test_hundreds_of_columns_fit_as_few_do() -> None:
+    left, right = rank.truncated_keys(np.ones((2, 300)), np.ones((3, 300)), 1)
+    np.testing.assert_allclose(left @ right.T, 300, rtol=1e-12)
+
+
+def test_no_share_is_so_small_that_no_value_holds_it() -> None:
+    assert rank.effective_rank([2.0, 1.0], 1 - 2.0**-53) == 1 == rank.effective_rank([1.0], 5e-324)
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: rank.truncated_keys(np.ones(2), np.ones((2, 2)), 1), "Q: expected at least 2 dimensions"),
+        (lambda: rank.truncated_keys(np.ones((2, 2)), np.ones(2), 1), "K: expected at least 2 dimensions"),
+        (lambda: rank.best_approximation(np.ones(2), 1), "A: expected at least 2 dimensions"),
+        (lambda: rank.stable_rank(1.0), "sigma: expected at least 1 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_a_stack_of_many_matrices_has_the_bounds_of_each() -> None:
+    stack = np.random.default_rng(0).standard_normal((9, 4, 3))
+    found = rank.numerical_rank(stack)
+    np.testing.assert_array_equal(found.tolerance, 4 * np.finfo(float).eps * rank.singular_values(stack)[:, 0])
+    one = stack[:1]
+    assert rank.best_approximation(one, 3).shape == (1, 4, 3) and rank.truncated_keys(one, one, 3)[1].shape == (1, 4, 3)
+    for call in (lambda: rank.best_approximation(one, 4), lambda: rank.truncated_keys(one, one, 4)):
+        with pytest.raises(ValueError, match="r: expected at most 3, got 4"):
+            call()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -19,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnmath import sparsity
-from attnmath.recall import results, task
+from attnmath.recall import results, table, task
 from attnmath.recall.table import ATTENTION_NAMES, COLUMNS, locked, read_table
 
 resource = pytest.importorskip("resource")
@@ -349,3 +351,271 @@ def test_a_foreign_table_is_refused_and_left_alone(tmp_path: Path, text: str, wo
     with pytest.raises(ValueError, match=words):
         sweep.sweep([small()], path, progress=False, jobs=1)
     assert path.read_text(encoding="utf-8") == text
+
+
+# --- settings, schedules and tables, value by value ------------------------------------------------
+
+
+def test_settings_and_grids_have_the_values_that_the_table_names() -> None:
+    made = training.Settings("decay", 2, 8, 0)
+    assert (made.steps, made.batch, made.rate) == (1000, 64, 5e-3)
+    assert small(pairs=64).pairs == 64
+    for name in ("pairs", "width", "steps", "batch"):
+        assert getattr(small(**{name: 1}), name) == 1
+        with pytest.raises(ValueError, match=f"{name}: expected a positive integer, got 0"):
+            small(**{name: 0})
+    with pytest.raises(ValueError, match="pairs: expected at most 64, the number of keys, got 65"):
+        small(pairs=65)
+    assert (task.KEYS, task.VALUES) == (64, 16)
+    assert task.draw(1, 64, np.random.default_rng(0)).tokens.shape == (1, 192)
+    runs = sweep.grid(["decay", "softmax"], [2, 4], [8], [0, 1], [0.1], steps=3, batch=5)
+    assert [(s.attention, s.pairs, s.seed) for s in runs] == list(product(["decay", "softmax"], [2, 4], [0, 1]))
+    assert all((s.width, s.rate, s.steps, s.batch) == (8, 0.1, 3, 5) for s in runs)
+    for change, words in (
+        ({"attentions": "decay"}, "attentions: expected a list of values, got str 'decay'"),
+        ({"rates": {0.1}}, "rates: expected a list of values, got set {0.1}"),
+        ({"widths": (8, 8)}, r"widths: expected at least one value, each once, got \[8, 8\]"),
+        ({"rates": (0.0,)}, "rates: expected a positive finite number"),
+        ({"seeds": (-1,)}, "seeds: expected an integer of at least 0"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            sweep.grid(**change)
+
+
+@pytest.mark.parametrize(("steps", "warm"), [(1, 1), (5, 1), (10, 1), (19, 1), (20, 2), (1000, 100)])
+def test_the_rate_warms_up_over_a_tenth_of_the_steps(steps: int, warm: int) -> None:
+    rates = [training._rate(step, steps) for step in range(steps + 1)]
+    assert rates[:warm] == pytest.approx([(k + 1) / warm for k in range(warm)])
+    rest = max(1, steps - warm)
+    expected = [(1 + np.cos(np.pi * (k - warm) / rest)) / 2 for k in range(warm, steps + 1)]
+    assert rates[warm:] == pytest.approx(expected)
+
+
+def test_training_is_adamw_on_seeded_sequences() -> None:
+    settings = small(steps=12, batch=3, rate=0.02, seed=5)
+    model = models.Recaller("softmax", 8, torch.Generator().manual_seed(5))
+    rng = np.random.default_rng([5, 2, 8])
+    optimiser = torch.optim.AdamW(model.parameters(), lr=0.02, weight_decay=0.01)
+    for step in range(12):
+        for group in optimiser.param_groups:
+            group["lr"] = 0.02 * training._rate(step, 12)
+        batch = task.draw(3, 2, rng)
+        logits = model(torch.from_numpy(batch.tokens))[0][:, 4:]
+        loss = torch.nn.functional.cross_entropy(logits.reshape(6, 16), torch.from_numpy(batch.answers).reshape(6))
+        model.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+    for ours, theirs in zip(training.train(settings).parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("sequences", [(), (7,)])
+def test_measures_are_those_of_fresh_sequences(sequences: tuple[int, ...]) -> None:
+    settings = small(seed=5)
+    model = training.train(settings)
+    batch = task.draw(*(sequences or (512,)), 2, np.random.default_rng([5, 1, 2, 0]))
+    with torch.no_grad():
+        logits, weights = model(torch.from_numpy(batch.tokens))
+    found = training.measure(model, settings, *sequences)
+    right = logits[:, 4:].argmax(-1).numpy() == batch.answers
+    assert found["recall"] == right.mean() and set(found) == {"recall", "S_1", "S_2", "support_1", "support_2"}
+    for layer, a in enumerate(weights, start=1):
+        rows = [a[:, 4, :5].double().numpy(), a[:, 5, :6].double().numpy()]
+        S = [sparsity.sparsity(row) for row in rows]
+        assert found[f"S_{layer}"] == pytest.approx(np.concatenate(S).mean(), rel=1e-9)
+        support = np.concatenate([5 * S[0] ** 2, 6 * S[1] ** 2])
+        assert found[f"support_{layer}"] == pytest.approx(support.mean(), rel=1e-9)
+
+
+def test_rows_of_zeros_are_left_out_of_the_concentration() -> None:
+    rows = np.zeros((3, 2, 5))
+    rows[0, 0, :4], rows[1, 1], rows[2, 1] = [1, 1, 0, 0], [1, 0, 0, 0, 0], [1, 1, 1, 1, 1]
+    rows[0, 0, 4] = 9.0  # masked for this query
+    S, support = training.concentration(rows)
+    assert pytest.approx((2**-0.5 + 5**-0.5 + 1) / 3) == S and support == pytest.approx((2 + 1 + 5) / 3)
+    assert training.concentration(np.ones((1, 3, 3)))[0] == pytest.approx(1)
+    with pytest.raises(
+        ValueError, match=r"rows: expected shape \(size, pairs, n\) with n at least pairs, got \(1, 3, 2\)"
+    ):
+        training.concentration(np.ones((1, 3, 2)))
+
+
+def test_every_attention_is_its_formula() -> None:
+    q, k = torch.randn(2, 3, 5, 4, generator=torch.Generator().manual_seed(2)).double()
+    rate = torch.tensor(0.3, dtype=torch.float64)
+    s = np.einsum("bid,bjd->bij", q.numpy(), k.numpy()) / 2
+    phi = [np.where(a.numpy() > 0, a.numpy() + 1, np.exp(a.numpy())) for a in (q, k)]
+    past = np.tril(np.ones((5, 5)))
+    top = np.where(past, s, -np.inf).max(axis=-1, keepdims=True)
+    distance = np.arange(5)[:, None] - np.arange(5)
+    expected = {
+        "softmax": np.exp(s - top),
+        "relu^2": np.where(s > 0, s, 0) ** 2,
+        "elu+1": phi[0] @ phi[1].swapaxes(-1, -2),
+        "identity": s,
+        "decay": np.broadcast_to((1 / (1 + np.exp(-0.3))) ** np.maximum(distance, 0), s.shape),
+    }
+    for name, weigh in models.ATTENTIONS.items():
+        found = weigh(q, k, rate).numpy()
+        np.testing.assert_allclose(found * past, expected[name] * past, rtol=1e-12, err_msg=name)
+    huge = models.ATTENTIONS["softmax"](1e200 * q[:, :, :1], k[:, :, :1], rate)
+    assert torch.isfinite(huge).all() and huge.max() == 1
+
+
+def test_a_layer_mixes_with_the_token_before_and_keeps_its_input() -> None:
+    layer = models.Layer("identity", 4).double()
+    generator = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        for p in layer.parameters():
+            p.copy_(torch.randn(p.shape, generator=generator, dtype=torch.float64))
+    x = torch.randn(2, 5, 4, generator=generator, dtype=torch.float64)
+    normed = torch.nn.functional.layer_norm(x, (4,), layer.norm.weight, layer.norm.bias)
+    before = torch.cat([torch.zeros(2, 1, 4, dtype=torch.float64), normed[:, :-1]], dim=1)
+    q, k, v = ((layer.now[i] * normed + layer.before[i] * before) @ layer.project[i].weight.T for i in range(3))
+    a = (q @ k.mT / 2).tril()
+    a = a / a.abs().sum(-1, keepdim=True)
+    y = x + (a @ v) @ layer.project[3].weight.T
+    up, _, down = layer.forward_part
+    inner = torch.nn.functional.gelu(layer.norm_after(y) @ up.weight.T + up.bias)
+    expected = y + inner @ down.weight.T + down.bias
+    found, weights = layer(x)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(weights, a, rtol=1e-6, atol=1e-8)
+    assert up.weight.shape == (8, 4) and down.weight.shape == (4, 8) and layer.now.shape == (3, 4)
+    fresh = models.Layer("decay", 4)
+    assert fresh.rate.item() == 2.0 and (fresh.now == 1).all() and (fresh.before == 0).all()
+
+
+def test_weights_are_gaussian_with_the_variance_of_their_inputs() -> None:
+    model = models.Recaller("softmax", 64, torch.Generator().manual_seed(0))
+    assert len(model.layers) == 2 and model.embed.weight.shape == (80, 64) and model.read.weight.shape == (16, 64)
+    for part in model.modules():
+        if isinstance(part, torch.nn.Linear):
+            assert part.weight.std().item() == pytest.approx(part.in_features**-0.5, rel=0.1)
+            assert part.bias is None or (part.bias == 0).all()
+    assert model.embed.weight.std().item() == pytest.approx(1, rel=0.1)
+    again = models.Recaller("softmax", 64, torch.Generator().manual_seed(0))
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
+
+
+# --- results, value by value -----------------------------------------------------------------------
+
+
+def test_results_are_means_over_what_is_independent() -> None:
+    base = {"attention": "decay", "rate": 0.1, "recall": 0.0}
+    cells = [
+        results.Cell("decay", pairs, width, 0.1, tuple(base | {"seed": s, "v": pairs * width + s} for s in (2, 0)))
+        for width in (16, 8)
+        for pairs in (2, 6)
+    ]
+    cells.append(results.Cell("softmax", 2, 8, 0.1, ({"seed": 0, "v": 99.0},)))
+    table = results.by_width_and_seed(cells, "decay", lambda run: run["v"])
+    assert table.tolist() == [[32, 34], [64, 66]]  # widths 8 and 16, seeds 0 and 2, means over 2 and 6 pairs
+    found = results.over_seeds([[1.0, 2.0, 6.0], [3.0, 4.0, 2.0]])
+    means = np.asarray([2.0, 3.0, 4.0])
+    assert (found.value, found.standard_error) == pytest.approx((3, means.std(ddof=1) / 3**0.5))
+    low, high = results.interval(results.Estimate(0.5, 0.1), 2, 0.5)
+    assert (low, high) == pytest.approx((0.4, 0.6))  # the upper quartile of Cauchy's law is 1
+    assert results.interval(results.Estimate(0.5, 0.1), 3) == results.interval(results.Estimate(0.5, 0.1), 3, 0.95)
+    run = {"S_1": 0.5, "S_2": 0.9, "support_1": 3.0, "support_2": 1.5}
+    assert results.concentration(run) == (0.9, 1.5)
+    assert results.concentration(run | {"S_2": np.nan, "support_2": np.nan}) == (0.5, 3.0)
+    assert np.isnan(results.concentration(dict.fromkeys(run, np.nan))).all()
+    two = results.recall(results.Cell("decay", 2, 8, 0.1, ({"recall": 0.25}, {"recall": 0.75})))
+    assert (two.value, two.standard_error) == (0.5, 0.25)
+
+
+def test_results_that_lack_something_are_named() -> None:
+    run = {"seed": 0, "recall": 0.5}
+    cell = results.Cell("decay", 2, 8, 0.1, (run,))
+    for call, words in (
+        (lambda: results.recall(cell), "cell: expected at least 2 runs, got 1: one has no standard error"),
+        (lambda: results.recall(3), "cell: expected an attnmath Cell, got int"),
+        (lambda: results.over_seeds([[1.0], [2.0]]), r"table: expected at least 2 seeds, got shape \(2, 1\)"),
+        (lambda: results.by_width_and_seed([cell], "softmax", len), "cells: expected runs of .softmax. with every"),
+        (lambda: results.by_width_and_seed([cell, results.Cell("decay", 2, 16, 0.1, ({"seed": 1},))], "decay", len),
+         "cells: expected runs of 'decay' with every seed at every width"),
+        (lambda: results.by_width_and_seed("ab", "decay", len), "cells: expected a list of Cell, got str"),
+        (lambda: results.by_width_and_seed(iter([cell]), "decay", len), "cells: expected a list of Cell, got list"),
+        (lambda: results.by_width_and_seed([cell], "decay", lambda run: float("x")), "quantity: could not convert"),
+        (lambda: results.interval(results.Estimate(0.5, 0.1), 3, 0.0), "coverage: expected a number between 0 and 1"),
+        (lambda: results.best_cells("ab"), "rows: expected rows of the table, got str"),
+        (lambda: results.best_cells([3]), "rows: expected a row of the table, got int 3"),
+        (lambda: results.best_cells([run]), "rows: expected a row with attention, pairs, width, rate, recall, got one "
+         "without attention, pairs, width, rate"),
+        (lambda: results.recall(results.Cell("decay", 2, 8, 0.1, ({"recall": "0.5"},) * 2)), r"cell\['recall'\]: exp"),
+        (lambda: results.best_cells([dict.fromkeys(("attention", "pairs", "width", "rate", "recall"), 1)]),
+         r"rows\['attention'\]: expected one of softmax"),
+    ):  # fmt: skip
+        with pytest.raises((TypeError, ValueError), match=words):
+            call()
+
+
+def test_a_table_is_written_sorted_and_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "t.csv"
+    runs = [small(1), small(0, attention="decay"), small(0), small(0, pairs=10), small(0, pairs=3)]
+    with joblib.parallel_config(backend="sequential"):
+        assert sweep.sweep([*runs, runs[0]], path, progress=False) == 5
+    rows = read_table(path)
+    assert [(r["attention"], r["pairs"], r["seed"]) for r in rows] == [
+        ("softmax", 2, 0), ("softmax", 2, 1), ("softmax", 3, 0), ("softmax", 10, 0), ("decay", 2, 0),
+    ]  # fmt: skip
+    assert all(isinstance(rows[0][name], int) for name in ("pairs", "width", "seed", "steps", "batch"))
+    assert all(isinstance(rows[0][name], float) for name in ("rate", "recall", "S_1", "S_2", "support_1", "support_2"))
+    text = path.read_text()
+    assert text.startswith(",".join(COLUMNS) + "\nsoftmax,2,8,0,8,64,0.005,") and text.endswith("\n")
+    target = sweep.write_provenance(path, "the command")
+    record = json.loads(target.read_text())
+    assert target == path.with_suffix(".json") and record["command"] == "the command" and record["runs"] == 5
+    assert record["attention"] == ["decay", "softmax"] and record["pairs"] == [2, 3, 10] and record["steps"] == [8]
+    assert set(record["versions"]) == {"python", "numpy", "torch", "joblib"}
+    assert record["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_text(text + "softmax,2,8", encoding="utf-8")
+    assert read_table(path) == rows
+    for line, number in (("softmax,2,8", 7), ("cosine,2,8,0,8,64,0.005,0,0,0,0,0", 7), ("softmax,2.5" + ",1" * 10, 7)):
+        path.write_text(f"{text}{line}\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=f"path: expected 12 values in line {number} of"):
+            read_table(path)
+
+
+def test_what_a_sweep_takes_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    for jobs in (0, True, 1.0, "2"):
+        with pytest.raises(ValueError, match="jobs: expected a number of processes, -1 for all cores, or None, got"):
+            sweep.sweep([small()], path, jobs=jobs)
+    for call, words in (
+        (lambda: sweep.sweep(small(), path), "settings: expected Settings, as `grid` returns them, got Settings"),
+        (lambda: sweep.sweep([small()], path, progress="yes"), "progress: expected True or False"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            call()
+    assert not path.exists() and sweep.sweep([], path, progress=False) == 0
+    assert path.read_text() == ",".join(COLUMNS) + "\n"
+
+
+def test_names_and_numbers_that_are_made_while_a_program_runs_count_as_well() -> None:
+    made = "".join(("de", "cay"))
+    cell = results.Cell(made, 2, 8, 0.1, tuple({"seed": seed} for seed in range(300)))
+    assert results.by_width_and_seed([cell], "decay", len).shape == (1, 300)
+    assert len(sweep.grid([made], [2], [8], range(300), [0.1])) == 300
+
+
+def test_records_cannot_be_changed_by_accident() -> None:
+    for record in (small(), task.draw(1, 1, np.random.default_rng(0))):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_a_file_system_without_locks_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError("No locks available")
+
+    monkeypatch.setattr(table.fcntl, "flock", no_locks)
+    with locked(tmp_path / "t.csv") as file:
+        file.write("softmax")
+    assert read_table(tmp_path / "t.csv") == []
+    with locked(tmp_path / "t.csv"):
+        pass
+    assert (tmp_path / "t.csv").read_text() == ",".join(COLUMNS) + "\n", "the cut line is gone"

@@ -197,3 +197,88 @@ def test_far_tails_keep_their_digits() -> None:
         expected = exact(t, 1.0)["relu_squared"]
         # A subnormal product with the first integral had lost two digits here.
         assert error(sparsity.relu_squared(t, 1.0), expected) <= BOUND, t
+
+
+def test_linear_attention_is_its_formula_at_uneven_inputs() -> None:
+    q, mean = np.asarray([1.0, 3.0, 0.25]), np.asarray([0.5, 2.0, 4.0])
+    root = np.asarray([[2.0, 0.5, 0.0], [0.0, 1.0, -3.0], [0.25, 0.0, 1.0]])
+    C = root @ root.T
+    expected = 1 / np.sqrt(1 + q @ C @ q / (q @ mean) ** 2)
+    assert sparsity.linear(q, mean, C) == pytest.approx(expected, rel=1e-14)
+    for power in (-300, -3, 3, 300):
+        assert sparsity.linear(q, np.ldexp(mean, power), np.ldexp(C, 2 * power)) == pytest.approx(expected, rel=1e-14)
+    for m, s in ((0.5, 3.0), (8.0, 0.125), (1e-200, 1e-201), (1e200, 1e199)):
+        expected = 1 / np.sqrt(1 + ((s / m) * np.sqrt((q**2).sum()) / q.sum()) ** 2)
+        assert sparsity.linear_independent(q, m, s) == pytest.approx(expected, rel=1e-13)
+    for call, words in (
+        (lambda: sparsity.linear([1.0, 1.0], [1.0], np.eye(2)), r"got \(2,\), \(1,\), \(2, 2\)"),
+        (lambda: sparsity.linear([1.0], [1.0, 1.0], np.eye(1)), r"got \(1,\), \(2,\), \(1, 1\)"),
+        (lambda: sparsity.linear([1.0], [1.0], np.eye(2)), r"got \(1,\), \(1,\), \(2, 2\)"),
+        (lambda: sparsity.linear([1.0, 1.0], [1.0, -0.5], np.eye(2)), r"q, mean: expected non-negative entries"),
+        (lambda: sparsity.linear([1.0, -0.5], [1.0, 1.0], np.eye(2)), r"q, mean: expected non-negative entries"),
+        (lambda: sparsity.linear([1.0, 1.0], [1.0, 1.0], [[1.0, 0.5], [0.0, 1.0]]), "covariance: expected a symmetric"),
+        (lambda: sparsity.linear([1.0, 0.0], [0.0, 1.0], np.eye(2)), "expected q.mean > 0, got 0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_a_covariance_may_be_negative_by_its_rounding_and_no_more() -> None:
+    # q' C q = -2 x, against 4 (d + 1) eps q' |C| q = 48 eps (up to the power of two that scales C)
+    eps = np.finfo(float).eps
+    for x, fits in ((10 * eps, True), (60 * eps, False)):
+        covariance = [[1.0, -1.0 - x], [-1.0 - x, 1.0]]
+        if fits:
+            assert sparsity.linear([1.0, 1.0], [1.0, 1.0], covariance) == 1.0
+        else:
+            with pytest.raises(ValueError, match="covariance: expected positive semi-definite, got q' C q = -"):
+                sparsity.linear([1.0, 1.0], [1.0, 1.0], covariance)
+
+
+def test_arguments_have_their_bounds() -> None:
+    assert sparsity.exponential(0.0) == 1.0 and sparsity.exponential([0.5], log=True).tolist() == [-0.125]
+    assert sparsity.decay(1.0, 1) == 1.0 == sparsity.decay(5e-324, 1) and sparsity.decay(0.5, 2**53) > 0
+    for call, words in (
+        (lambda: sparsity.exponential([1.0, -5e-324]), "gamma: expected sigma |q| >= 0, got -4.94066e-324"),
+        (lambda: sparsity.decay([0.5, 0.0], 2), "lam: expected 0 < lam <= 1, got values from 0 to 0.5"),
+        (lambda: sparsity.decay([0.5, 1.5], 2), "lam: expected 0 < lam <= 1, got values from 0.5 to 1.5"),
+        (lambda: sparsity.decay(0.5, [2, 0]), f"n: expected integers of at least 1 and at most {2**53}"),
+        (lambda: sparsity.decay(0.5, [2, 2.5]), f"n: expected integers of at least 1 and at most {2**53}"),
+        (lambda: sparsity.decay(0.5, 2.0**53 + 2), f"n: expected integers of at least 1 and at most {2**53}"),
+        (lambda: sparsity.identity(1.0, [1.0, 0.0]), "gamma: expected sigma |q| > 0, got 0"),
+        (lambda: sparsity.identity([1.0, 2e60], 1.0),
+         "beta, gamma: expected |beta / gamma| of at most 1e60, got 2e+60"),
+        (lambda: sparsity.identity(-2e60, 1.0), "beta, gamma: expected |beta / gamma| of at most 1e60, got 2e+60"),
+        (lambda: sparsity.linear_independent([1.0], 1.0, -0.5), "deviation: expected at least 0, got -0.5"),
+        (lambda: sparsity.sparsity([[1.0, 0.0], [0.0, 0.0]]),
+         "a: expected a non-zero entry in every row, got a row of zeros"),
+        (lambda: sparsity.sparsity(1.0), "a: expected at least 1 dimensions, got shape (), dtype float64"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError) as error:
+            call()
+        assert str(error.value) == words
+    assert sparsity.identity(1e60, 1.0) == sparsity.identity(-1e60, 1.0) == 1.0
+    assert sparsity.relu_squared(1e60, 1.0) == pytest.approx(1.0, rel=1e-15)
+
+
+def test_sparsity_is_taken_along_the_axis_that_is_asked_for() -> None:
+    a = np.random.default_rng(4).standard_normal((3, 4, 5))
+    for axis in (-1, 0, 1, 2):
+        expected = np.abs(a).mean(axis=axis) / np.sqrt((a**2).mean(axis=axis))
+        np.testing.assert_allclose(sparsity.sparsity(a, axis=axis), expected, rtol=1e-14)
+        support = np.abs(a).sum(axis=axis) ** 2 / (a**2).sum(axis=axis)
+        np.testing.assert_allclose(sparsity.effective_support(a, axis=axis), support, rtol=1e-13)
+    np.testing.assert_array_equal(sparsity.sparsity(a), sparsity.sparsity(a, axis=2))
+    np.testing.assert_array_equal(sparsity.effective_support(a), sparsity.effective_support(a, axis=2))
+
+
+def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
+    for call, words in (
+        (lambda: sparsity.linear([[1.0]], [1.0], [[1.0]]), "q: expected 1 dimensions"),
+        (lambda: sparsity.linear([1.0], [[1.0]], [[1.0]]), "mean: expected 1 dimensions"),
+        (lambda: sparsity.linear([1.0], [1.0], [1.0]), "covariance: expected 2 dimensions"),
+        (lambda: sparsity.linear_independent([1.0], [1.0], 1.0), "mean: expected 0 dimensions"),
+        (lambda: sparsity.linear_independent([1.0], 1.0, [1.0]), "deviation: expected 0 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -126,3 +126,58 @@ def test_figures_draw_what_they_are_given() -> None:
     assert len(decays_beside_predictions({"a": [0.5, 0.25]}, {"a": 0.5}).lines) == 2
     assert len(rates_on_the_diagonal([1.0, 2.0], [1.0, 2.0]).lines) == 2
     plt.close("all")
+
+
+def test_rows_may_be_off_by_the_rounding_of_their_dtype() -> None:
+    for dtype in (np.float32, np.float64):
+        A = np.full((4, 4), 0.25, dtype)
+        allowed = 4 * 5 * float(np.finfo(dtype).eps)
+        for share, fits in ((0.9, True), (-0.9, True), (1.1, False), (-1.1, False)):
+            moved = A.copy()
+            moved[2, 1] += share * allowed
+            if fits:
+                np.testing.assert_array_equal(spectrum.row_stochastic(moved), moved)
+            else:
+                with pytest.raises(ValueError, match="W: expected rows that sum to 1, got one that is off by"):
+                    spectrum.row_stochastic(moved, "W")
+    with pytest.raises(ValueError, match="A: expected non-negative entries, got one of -0.25"):
+        spectrum.row_stochastic([[1.25, -0.25], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (4, 2, 3)])
+def test_square_matrices_are_square(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="W: expected square matrices, got shape"):
+        spectrum.square(np.ones(shape), "W")
+    assert spectrum.singular_values(np.ones(shape)).shape == (*shape[:-2], 2)
+    for function in (spectrum.singular_values, spectrum.square):
+        with pytest.raises(ValueError, match="A: expected at least 2 dimensions"):
+            function(np.ones(3))
+
+
+def test_bounds_and_values_of_an_uneven_matrix() -> None:
+    A = np.asarray([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5]])
+    columns = A.sum(axis=0)
+    low, high = spectrum.norm_bounds(A)
+    assert low == pytest.approx(np.sqrt(1 + columns.var()), rel=1e-14)
+    assert high == pytest.approx(np.sqrt(columns.max()), rel=1e-14)
+    np.testing.assert_allclose(spectrum.eigenvalues(A), [1, 0.375 + 0.125j, 0.375 - 0.125j], atol=1e-12)
+    found = spectrum.eigenvalues(np.diag([0.25, -3.0, 1.0]))
+    assert found.dtype == np.complex128 and found.tolist() == [-3, 1, 0.25]
+    _, vectors = np.linalg.eig(A)
+    assert spectrum.eigenvector_condition(A) == pytest.approx(np.linalg.cond(vectors), rel=1e-10)
+    sign, log = spectrum.log_determinant(A)
+    assert sign * np.exp(log) == pytest.approx(np.linalg.det(A), rel=1e-12)
+    assert spectrum.log_determinant([[0.0, 1.0], [1.0, 0.0]])[0] == -1
+    assert spectrum.spectral_norm([[3.0, 0.0], [0.0, -4.0]]) == pytest.approx(4)
+    turn = spectrum.eigenvalues([[0.0, 1.0], [-1.0, 0.0]])
+    np.testing.assert_allclose(turn, [1j, -1j], atol=1e-15)
+    assert spectrum.eigenvector_condition([[0.0, 1.0], [0.0, 0.0]]) > 1e15
+
+
+def test_eigenvectors_that_coincide_have_an_infinite_condition() -> None:
+    stack = np.asarray([[[0.0, 1e300], [0.0, 0.0]], [[1.0, 0.0], [0.0, 2.0]]])
+    np.testing.assert_array_equal(spectrum.eigenvector_condition(stack), [np.inf, 1.0])
+
+
+def test_hundreds_of_rows_are_square_as_few_are() -> None:
+    assert spectrum.square(np.eye(300)).shape == (300, 300)

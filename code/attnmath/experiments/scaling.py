@@ -23,7 +23,7 @@ from attnmath.experiments.arguments import several, widths_of
 ROW_STATISTICS: dict[str, Callable[[Float[Numpy, "rows keys"]], Float[Numpy, "rows"]]] = {
     "entropy": entropy,
     "jacobian_norm": jacobian_norm,
-    "saturated": lambda weights: (weights.max(axis=-1) > 0.9).astype(float),
+    "saturated": lambda weights: (weights.max(axis=1) > 0.9).astype(float),
 }
 
 

@@ -20,7 +20,7 @@ from attnmath.sparsity import sparsity
 
 #: The functions that the article puts on the scores; softmax takes out the largest score, which S does not notice.
 ACTIVATIONS: dict[str, Callable[[Float[Numpy, "rows n"]], Float[Numpy, "rows n"]]] = {
-    "exp": lambda scores: np.exp(scores - scores.max(axis=-1, keepdims=True)),
+    "exp": lambda scores: np.exp(scores - scores.max(axis=1, keepdims=True)),
     "relu^2": lambda scores: np.maximum(scores, 0) ** 2,
     "identity": lambda scores: scores,
 }
@@ -39,7 +39,7 @@ def mean_sparsity(
     activation = one_of(activation, ACTIVATIONS, "activation")
     beta, gamma = float(floats(beta, "beta", ndim=0)), positive(gamma, "gamma")
     weights = ACTIVATIONS[activation](_scores(beta, gamma, _normal(rows, n, seed), "beta, gamma"))
-    if not np.all(np.any(weights != 0, axis=-1)):
+    if not np.all(np.any(weights != 0, axis=1)):
         raise ValueError(f"beta, gamma: expected rows that are not all zero, got one at beta = {beta}, gamma = {gamma}")
     return estimate.mean(sparsity(weights))
 
@@ -66,7 +66,7 @@ def log_excess(gamma: float, *, n: int, rows: int = 100, seed: int = 0) -> Estim
 def empty_share(t: float, *, n: int, rows: int = 4000, seed: int = 7) -> Estimate:
     """Estimate the share of rows of squared ReLU that are zero throughout, at t = beta / gamma."""
     weights = ACTIVATIONS["relu^2"](_scores(float(floats(t, "t", ndim=0)), 1.0, _normal(rows, n, seed), "t"))
-    return estimate.mean((weights == 0).all(axis=-1).astype(float))
+    return estimate.mean((weights == 0).all(axis=1).astype(float))
 
 
 #: Scores beyond it would overflow in their squares, and in the sums of these.

@@ -81,8 +81,8 @@ class Encoder:
         return X @ self.parameters[f"{name}.weight"].T + self.parameters[f"{name}.bias"]
 
     def _norm(self, name: str, X: Floats) -> Floats:
-        centred = X - X.mean(axis=-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + self.epsilon)
+        centred = X - X.mean(axis=1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + self.epsilon)
         return scaled * self.parameters[f"{name}.weight"] + self.parameters[f"{name}.bias"]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from attnmath.attention import attention_weights
-from attnmath.checks import instance
+from attnmath.checks import instance, silent
 from attnmath.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
 from attnmath.heads.load import SAMPLES
 
@@ -46,7 +46,8 @@ def extract(encoder: Encoder, directory: Path, text: str) -> tuple[bytes, float]
     instance(encoder, Encoder, "encoder")
     tokens, ids = tokenize(directory, text, longest=encoder.longest)
     Q, K = encoder.queries_and_keys(ids)
-    half = {"Q": Q.astype(np.float16), "K": K.astype(np.float16), "tokens": np.asarray(tokens)}
+    with silent():  # an overflow is an error below
+        half = {"Q": Q.astype(np.float16), "K": K.astype(np.float16), "tokens": np.asarray(tokens)}
     if not all(np.all(np.isfinite(half[name])) for name in "QK"):
         raise ValueError("text: expected queries and keys within half precision, got an overflow")
     rounded = attention_weights(*(half[name].astype(np.float64) for name in "QK"))

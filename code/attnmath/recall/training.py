@@ -107,10 +107,10 @@ def concentration(rows: Real[ArrayLike, "size pairs n"]) -> tuple[float, float]:
     S, support = [], []
     for i in range(pairs):
         seen = rows[:, i, : n - pairs + 1 + i]
-        seen = seen[np.any(seen != 0, axis=-1)]
+        seen = seen[np.any(seen != 0, axis=1)]
         if len(seen):
             S.append(sparsity(seen))
-            support.append(seen.shape[-1] * S[-1] ** 2)
+            support.append(seen.shape[1] * S[-1] ** 2)
     if not S:
         return float("nan"), float("nan")
     return float(np.mean(np.concatenate(S))), float(np.mean(np.concatenate(support)))
