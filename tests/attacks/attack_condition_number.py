@@ -290,6 +290,27 @@ def the_jacobian_halves(A, G):
     return through_scores(A, G, 0.5)
 
 
+def along_the_last(A, G, back):
+    """A gradient along the last left singular vector is multiplied by sigma_min, which is at most root n / kappa."""
+    U, values, _ = np.linalg.svd(A)
+    size = np.linalg.norm(back(A) @ U[:, :, -1:], axis=(1, 2))
+    slack = rounding(32 * A.shape[1] ** 1.5, np.linalg.norm(A, axis=(1, 2)))
+    within = at_most(size * values[:, 0], np.sqrt(A.shape[1]) * values[:, -1], slack * A.shape[1])
+    return within & equal(size, values[:, -1], slack)
+
+
+@attack(
+    "5.5.3/small-gradients",
+    on=gradient_cases,
+    wrong={
+        "the pseudo-inverse": lambda A, G: along_the_last(A, G, np.linalg.pinv),
+        "not transposed": lambda A, G: along_the_last(A, G, lambda A: A),
+    },
+)
+def gradients_along_the_last_direction_shrink(A, G):
+    return along_the_last(A, G, lambda A: A.swapaxes(1, 2))
+
+
 value_gradients = instances.score_matrices.such_that(moderate(5)).also(
     V=lambda rng, S: rng.normal(size=(len(S), S.shape[2], 2)),
     G=lambda rng, S, V: rng.normal(size=(len(S), S.shape[1], 2)),
