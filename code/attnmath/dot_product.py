@@ -5,6 +5,7 @@ Section 5.1.4 asks how q.k is distributed when the components of q and k are ind
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
