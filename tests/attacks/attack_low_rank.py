@@ -1,10 +1,10 @@
-"""Attacks on what the chapter on low rank says itself."""
+"""Attacks on what the chapter on what low rank buys and costs says itself."""
 
 from __future__ import annotations
 
 import instances
 import numpy as np
-from hunt import at_most, attack, equal, no_attack, rounding, true
+from hunt import at_most, attack, equal, rounding, true
 from instances import Array, moderate, softmax
 
 
@@ -42,12 +42,16 @@ tall = instances.matrices.such_that(lambda A: np.full(len(A), A.shape[2] <= A.sh
 factors = tall.also(
     U=lambda rng, A: orthonormal(rng, len(A), *A.shape[1:]), V=lambda rng, A, U: orthonormal(rng, len(A), *A.shape[1:])
 )
+oblong = tall.also(
+    U=lambda rng, A: orthonormal(rng, len(A), *A.shape[1:]),
+    V=lambda rng, A, U: orthonormal(rng, len(A), A.shape[2] + int(rng.integers(0, 3)), A.shape[2]),
+)
 
 
 def moves(U: Array, V: Array) -> Array:
-    """The derivative of (U, V) -> U V^T, shape (batch, n n, 2 n r)."""
-    eye = identities(len(U), U.shape[1])
-    return np.concatenate([kron(eye, V), kron(U, eye)], axis=2)
+    """The derivative of (U, V) -> U V^T, shape (batch, n m, (n + m) r)."""
+    n, m = U.shape[1], V.shape[1]
+    return np.concatenate([kron(identities(len(U), n), V), kron(U, identities(len(U), m))], axis=2)
 
 
 def dimension_is(U, V, formula):
@@ -68,6 +72,105 @@ def dimension_is(U, V, formula):
 )
 def matrices_of_rank_r_have_dimension(A, U, V):
     return dimension_is(U, V, lambda n, r: 2 * n * r - r * r)
+
+
+def oblong_dimension(U, V, formula):
+    return true(counted(moves(U, V)) == formula(U.shape[1], V.shape[1], U.shape[2]))
+
+
+@attack(
+    "theorem-rank-r-dimension",
+    on=oblong,
+    wrong={"twice the rows": lambda A, U, V: oblong_dimension(U, V, lambda n, m, r: 2 * n * r - r * r)},
+)
+def oblong_matrices_of_rank_r_have_dimension(A, U, V):
+    return oblong_dimension(U, V, lambda n, m, r: (n + m) * r - r * r)
+
+
+def schur(A, U, V, block):
+    """For a matrix U V^T whose first r rows and columns are regular, the last block follows from the others."""
+    r = U.shape[2]
+    whole = U @ V.swapaxes(1, 2)
+    P, C, R, T = whole[:, :r, :r], whole[:, :r, r:], whole[:, r:, :r], whole[:, r:, r:]
+    return equal(T, block(P, C, R), 1e-6)
+
+
+regular_block = oblong.such_that(
+    lambda A, U, V: np.linalg.svd((U @ V.swapaxes(1, 2))[:, : A.shape[2], : A.shape[2]])[1][:, -1] > 1e-4
+)
+
+
+@attack(
+    "theorem-rank-r-dimension",
+    "5.5.3/freedom",
+    on=regular_block,
+    wrong={
+        "the inverse transposed": lambda A, U, V: schur(
+            A, U, V, lambda P, C, R: R @ np.linalg.inv(P).swapaxes(1, 2) @ C
+        ),
+    },
+)
+def the_last_block_is_determined(A, U, V):
+    return schur(A, U, V, lambda P, C, R: R @ np.linalg.inv(P) @ C)
+
+
+turns = oblong.also(
+    G=lambda rng, A, U, V: (
+        orthonormal(rng, len(A), A.shape[2], A.shape[2]) * rng.uniform(0.5, 2, size=(len(A), 1, A.shape[2]))
+    )
+)
+
+
+def one_orbit(U, V, G, back):
+    """The changed factors have the same product, and factors of the product from elsewhere differ by some G."""
+    product = U @ V.swapaxes(1, 2)
+    changed = equal(U @ G @ (V @ back(G)).swapaxes(1, 2), product, 1e-12)
+    left, values, right = np.linalg.svd(product, full_matrices=False)
+    r = U.shape[2]
+    U_new, V_new = left[:, :, :r] * values[:, None, :r], right[:, :r].swapaxes(1, 2)
+    found = V.swapaxes(1, 2) @ V_new  # the columns of V_new are orthonormal
+    return changed & equal(U @ found, U_new, 1e-10) & equal(V @ back(found), V_new, 1e-10)
+
+
+def inverse_transposed(G):
+    return np.linalg.inv(G).swapaxes(1, 2)
+
+
+@attack(
+    "theorem-one-orbit",
+    "theorem-attention-maps",
+    on=turns,
+    wrong={
+        "the same matrix on both": lambda A, U, V, G: one_orbit(U, V, G, lambda G: G),
+        "the inverse, not transposed": lambda A, U, V, G: one_orbit(U, V, G, np.linalg.inv),
+    },
+)
+def factorisations_form_one_orbit(A, U, V, G):
+    return one_orbit(U, V, G, inverse_transposed)
+
+
+def log_softmax(S):
+    top = S - S.max(axis=-1, keepdims=True)
+    return top - np.log(np.exp(top).sum(axis=-1, keepdims=True))
+
+
+def told_by_weights(W_Q, W_K, order):
+    """x^T M y from the weights of the inputs (x, 0) and (x, y) of two tokens, for all basis vectors x and y."""
+    M = W_Q @ W_K.swapaxes(1, 2)
+    own = np.einsum("baa->ba", M)[:, :, None]
+    with_zero = log_softmax(np.stack([own + 0 * M, 0 * M], axis=-1))
+    with_y = log_softmax(np.stack([own + 0 * M, M], axis=-1))
+    found = (with_zero[..., 0] - with_zero[..., 1]) - (with_y[..., 0] - with_y[..., 1])
+    return equal(found, order(M), rounding(64 * W_Q.shape[2], 1 + np.abs(M).max(axis=(1, 2))))
+
+
+@attack(
+    "theorem-attention-maps",
+    on=instances.inputs.such_that(moderate(30)),
+    wrong={"the transpose": lambda X, W_Q, W_K, W_V: told_by_weights(W_Q, W_K, lambda M: M.swapaxes(1, 2))},
+)
+def two_tokens_tell_the_product(X, W_Q, W_K, W_V):
+    return told_by_weights(W_Q, W_K, lambda M: M)
 
 
 def measured_directions(U, V, rng, formula):
@@ -100,6 +203,57 @@ def score_moves(X, W_Q, W_K):
     by_keys = np.einsum("bie,bja->bijae", X @ W_Q, X).reshape(len(X), n * n, d * d_k)
     both = np.concatenate([by_queries, by_keys], axis=2).reshape(len(X), n, n, -1)
     return (both - both.mean(axis=2, keepdims=True)).reshape(len(X), n * n, -1)
+
+
+# n, d_model, p, whether a combination of the features is constant, d_k
+TOKENS = (
+    (3, 2, 2, False, 1),
+    (3, 2, 2, True, 2),
+    (4, 3, 2, False, 1),
+    (4, 3, 3, True, 1),
+    (4, 3, 3, True, 2),
+    (4, 3, 3, False, 2),
+)
+
+
+def _tokens(rng, count, shape):
+    n, d, p, constant, d_k = shape
+    C = rng.normal(size=(count, n, p))
+    if constant:
+        C[:, :, 0] = 1
+    B = np.linalg.qr(rng.normal(size=(count, d, p)))[0].swapaxes(1, 2)
+    return C @ B, rng.normal(size=(count, d, d_k)), rng.normal(size=(count, d, d_k))
+
+
+def _named_tokens():
+    e = np.eye(3)
+    small = np.array([e[0], e[1], e[2], e[0] + e[2]])
+    yield "the small head", (small, np.array([[0.0, 1], [2, -1], [1, 0]]), np.array([[-1.0, 0], [1, -1], [2, 2]]))
+    yield "the basis, a width of 1", (e, np.array([[1.0], [2], [-1]]), np.array([[3.0], [1], [1]]))
+
+
+tokens = instances.kind("X W_Q W_K", _named_tokens, _tokens, TOKENS)
+
+
+def free_numbers(X, W_Q, W_K, formula):
+    d, d_k = W_Q.shape[1:]
+    p, q = counted(X), counted(X - X[:, :1])
+    width = np.minimum(np.minimum(p, q), d_k)  # all p x q matrices have rank min(p, q) at most
+    return true(counted(score_moves(X, W_Q, W_K)) == formula(d, p, q, width))
+
+
+@attack(
+    "theorem-free-numbers",
+    on=tokens,
+    wrong={
+        "the width of the model": lambda X, W_Q, W_K: free_numbers(X, W_Q, W_K, lambda d, p, q, k: 2 * d * k - k * k),
+        "the span of the tokens twice": lambda X, W_Q, W_K: free_numbers(
+            X, W_Q, W_K, lambda d, p, q, k: 2 * p * k - k * k
+        ),
+    },
+)
+def free_numbers_follow_the_spans(X, W_Q, W_K):
+    return free_numbers(X, W_Q, W_K, lambda d, p, q, k: (p + q) * k - k * k)
 
 
 def free_numbers_at_most(X, W_Q, W_K, limit):
@@ -171,6 +325,7 @@ def spaces(A, V, rows_of=lambda A, V: V):
 
 
 @attack(
+    "theorem-output-space",
     "5.5.3/row-space",
     on=with_values(),
     wrong={
@@ -184,7 +339,39 @@ def columns_from_A_and_rows_from_V(A, V):
     return spaces(A, V)
 
 
-# Heads, layers, logarithms ------------------------------------------------------------------------------------------
+def lost(A, V, extra):
+    """rank O = rank V - dim(ker A and colspace V), the dimensions counted from singular values."""
+    values, Vt = np.linalg.svd(A)[1:]
+    outside = np.where((values > 1e-9 * values[:, :1])[:, :, None], 0.0, Vt).swapaxes(1, 2)
+    both = np.concatenate([outside, V / np.abs(V).max(axis=(1, 2), keepdims=True)], axis=2)
+    common = (A.shape[1] - counted(A)) + counted(V) - counted(both)
+    output = np.where(np.abs(A @ V).max(axis=(1, 2)) > 1e-12 * np.abs(V).max(axis=(1, 2)), counted(A @ V), 0)
+    return true(output == counted(V) - extra(A.shape[1] - counted(A), common))
+
+
+def plain_output(A, V):
+    """Whether the rank of AV is clear, and AV itself is either of the size of V or rounding."""
+    part = np.abs(A @ V).max(axis=(1, 2)) / np.abs(V).max(axis=(1, 2))
+    return clear(A @ V) & ((part > 1e-3) | (part < 1e-12))
+
+
+clear_output = with_values().such_that(plain_output)
+
+
+@attack(
+    "theorem-output-space",
+    "5.5.3/row-space",
+    on=clear_output,
+    wrong={
+        "the whole kernel is lost": lambda A, V: lost(A, V, lambda kernel, common: kernel),
+        "nothing is lost": lambda A, V: lost(A, V, lambda kernel, common: 0),
+    },
+)
+def the_output_loses_the_common_part(A, V):
+    return lost(A, V, lambda kernel, common: common)
+
+
+# Heads and logarithms ------------------------------------------------------------------------------------------
 
 
 def together(A, B, extra):
@@ -200,22 +387,6 @@ def together(A, B, extra):
 )
 def heads_share_a_direction(A, B):
     return together(A, B, -1)
-
-
-@attack(
-    "5.5.3/stacking",
-    on=instances.stochastic_pairs.such_that(clear),
-    wrong={
-        "one less than the smaller rank": lambda A, B: product_rank(A, B, -1),
-    },
-)
-def exact_rank_never_rises(A, B):
-    return product_rank(A, B, 0)
-
-
-def product_rank(A, B, extra):
-    most = np.minimum(counted(A), counted(B)) + extra
-    return at_most(np.where(np.arange(A.shape[1]) >= most[:, None], sigma(A @ B), 0.0), 0.0, 1e-8)
 
 
 def log_rank(Q, K, extra):
@@ -242,238 +413,50 @@ def the_logarithm_has_low_rank(Q, K):
     return log_rank(Q, K, 1)
 
 
-# Condition numbers --------------------------------------------------------------------------------------------------
-
-near_singular = instances.square_matrices.such_that(lambda M: sigma(M)[:, 0] > 0).also(
-    v=lambda rng, M: rng.normal(size=M.shape[:2])
-)
-
-
-def distance_bound(M, v, factor=1.0):
-    """sigma_min |M - H| with a random singular H (its kernel is spanned by v): not above |M - H|."""
-    v = v / np.linalg.norm(v, axis=1, keepdims=True)
-    H = M - np.einsum("bij,bj,bk->bik", M, v, v)
-    apart = np.linalg.norm(M - H, 2, axis=(1, 2))
-    values = sigma(M)
-    return at_most(values[:, -1], factor * apart, rounding(20 * M.shape[1] ** 1.5, values[:, 0]))
-
-
-def nearest(M):
-    """Removing the smallest term of the singular value decomposition is as near as the bound allows."""
-    U, values, Vt = np.linalg.svd(M)
-    removed = np.einsum("bi,b,bj->bij", U[:, :, -1], values[:, -1], Vt[:, -1, :])
-    slack = rounding(40 * M.shape[1] ** 1.5, values[:, 0])
-    gone = at_most(sigma(M - removed)[:, -1], 0.0, slack)
-    return gone & equal(np.linalg.norm(removed, 2, axis=(1, 2)), values[:, -1], slack)
+def centred(Q, K, extra):
+    """The centred logarithm has rank at most d_k, and its factors give the weights back."""
+    n, d_k = Q.shape[1], Q.shape[2] + extra
+    logs = log_softmax(Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2]))
+    L = logs - logs.mean(axis=2, keepdims=True)
+    left, values, right = np.linalg.svd(L, full_matrices=False)
+    slack = rounding(64 * (n + K.shape[1]), 1 + np.linalg.norm(logs, axis=(1, 2)))
+    beyond = at_most(values[:, d_k:], 0.0, slack) if values.shape[1] > d_k else np.full(len(Q), True)
+    again = softmax((left[:, :, :d_k] * values[:, None, :d_k]) @ right[:, :d_k])
+    return beyond & equal(again, np.exp(logs), slack)
 
 
 @attack(
-    "proposition-nearly-singular",
-    "5.5.3/unstable",
-    on=near_singular,
-    wrong={"half of the distance is enough": lambda M, v: distance_bound(M, v, 0.5)},
+    "theorem-log-rank",
+    "5.5.3/single-layer",
+    on=instances.queries_and_keys.such_that(moderate(30)),
+    wrong={"one dimension less": lambda Q, K: centred(Q, K, -1)},
 )
-def singular_matrices_are_not_nearer(M, v):
-    return distance_bound(M, v) & nearest(M)
+def a_head_is_what_its_logarithm_allows(Q, K):
+    return centred(Q, K, 0)
 
 
-def product_error(A, V, terms):
-    single = np.float32
-    P, values = A.astype(single), V.astype(single)
-    exact = P.astype(float) @ values.astype(float)
-    size = np.abs(values.astype(float)).max(axis=(1, 2))
-    return at_most(np.abs(P @ values - exact).max(axis=(1, 2)), terms(A.shape[1]) * np.finfo(single).eps * size, 1e-40)
+between = (
+    instances.queries_and_keys.such_that(moderate(100))
+    .such_that(lambda Q, K: np.full(len(Q), K.shape[1] >= 3))
+    .also(parts=lambda rng, Q, K: rng.dirichlet(np.full(K.shape[1] - 1, 0.5), size=len(Q)))
+)
+
+
+def weight_between(Q, K, parts, most):
+    """The weight of a key that is a combination of the others."""
+    inner = np.einsum("bl,bld->bd", parts, K[:, 1:])
+    keys = np.concatenate([inner[:, None], K[:, 1:]], axis=1)
+    weights = softmax(Q @ keys.swapaxes(1, 2))
+    return at_most(weights[:, :, 0], most, rounding(64 * K.shape[2], 1 + np.abs(Q @ keys.swapaxes(1, 2)).max((1, 2))))
 
 
 @attack(
-    "5.5.3/unstable",
-    on=with_values(),
-    wrong={"a tenth of a unit": lambda A, V: product_error(A, V, lambda n: 0.1)},
-)
-def the_product_keeps_its_digits(A, V):
-    return product_error(A, V, lambda n: n + 1)
-
-
-def kappa(A: Array) -> Array:
-    values = sigma(A)
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.where(values[:, -1] > 0, values[:, 0] / values[:, -1], np.inf)
-
-
-def near_uniform(A, power):
-    n = A.shape[1]
-    apart = np.linalg.norm(A - 1 / n, 2, axis=(1, 2)) ** power
-    smallest = sigma(A)[:, -1]
-    return at_most(smallest, apart * sigma(A)[:, 0], rounding(20 * n**1.5, np.linalg.norm(A, axis=(1, 2))))
-
-
-several = instances.row_stochastic.such_that(lambda A: np.full(len(A), A.shape[1] >= 2))
-
-
-@attack(
-    "5.5.3/uniform-condition",
-    "proposition-nearly-singular",
-    on=several,
+    "proposition-key-between",
+    on=between,
     wrong={
-        "the square of the distance": lambda A: near_uniform(A, 2),
-        "one token": instances.row_stochastic,
+        "at most a third": lambda Q, K, parts: weight_between(Q, K, parts, 1 / 3),
+        "any combination": lambda Q, K, parts: weight_between(Q, K, 2 * parts - 1 / parts.shape[1], 0.5),
     },
 )
-def condition_near_uniform(A):
-    return near_uniform(A, 1)
-
-
-def one_hot(f: Array) -> Array:
-    return np.eye(f.shape[1])[f]
-
-
-def one_hot_values(f, chosen):
-    found, n = sigma(one_hot(f)), f.shape[1]
-    counts = (f[:, :, None] == np.arange(n)).sum(axis=1)
-    expected = -np.sort(-np.sqrt(chosen(counts)), axis=1)
-    return equal(found, expected, rounding(20 * n, np.sqrt(n)))
-
-
-@attack(
-    "5.5.3/one-hot-condition",
-    on=instances.maps,
-    wrong={
-        "all singular values 1": lambda f: one_hot_values(f, np.ones_like),
-        "the numbers without the root": lambda f: one_hot_values(f, lambda m: m**2),
-    },
-)
-def one_hot_rows_have_these_singular_values(f):
-    return one_hot_values(f, lambda m: m)
-
-
-def approaching(f, noise, injective):
-    """The condition number close to a one-hot matrix: at least 1/distance if two rows agree, near 1 if none do."""
-    n, lead = f.shape[1], 30.0
-    A = softmax(np.tanh(noise) + lead * one_hot(f))
-    apart = np.linalg.norm(A - one_hot(f), 2, axis=(1, 2))
-    distinct = np.array([len(set(row)) == n for row in f.tolist()])
-    permutes = distinct if injective else np.full(len(f), True)
-    bound = np.where(permutes, np.inf, apart)
-    smallest = sigma(A)[:, -1]
-    near_one = np.where(permutes, kappa(A) <= 1 + 1e-6, True)
-    return at_most(smallest, bound, rounding(20 * n**1.5, 1.0)) & near_one
-
-
-@attack(
-    "5.5.3/one-hot-condition",
-    on=instances.maps.also(noise=lambda rng, f: rng.normal(size=(*f.shape, f.shape[1]))),
-    wrong={"near 1 for all favourites": lambda f, noise: approaching(f, noise, injective=False)},
-)
-def near_one_hot_it_depends_on_favourites(f, noise):
-    return approaching(f, noise, injective=True)
-
-
-# Gradients and the scale --------------------------------------------------------------------------------------------
-
-gradient_cases = instances.row_stochastic.also(
-    G=lambda rng, A: instances.entries(rng, len(A), (A.shape[1], 3))[rng.permutation(len(A))]
-)
-
-
-def pulled_back(A, G, factor):
-    size = np.linalg.norm(G, axis=(1, 2))
-    back = np.linalg.norm(A.swapaxes(1, 2) @ G, axis=(1, 2))
-    return at_most(back, factor(A.shape[1]) * size, rounding(16 * A.shape[1] ** 1.5, size))
-
-
-@attack(
-    "5.5.3/condition-gradients",
-    on=gradient_cases,
-    wrong={
-        "never enlarged": lambda A, G: pulled_back(A, G, lambda n: 1.0),
-        "the root of n - 1": lambda A, G: pulled_back(A, G, lambda n: max(n - 1, 1) ** 0.5),
-    },
-)
-def gradients_grow_by_root_n_at_most(A, G):
-    return pulled_back(A, G, lambda n: n**0.5)
-
-
-value_gradients = instances.score_matrices.such_that(moderate(5)).also(
-    V=lambda rng, S: rng.normal(size=(len(S), S.shape[2], 2)),
-    G=lambda rng, S, V: rng.normal(size=(len(S), S.shape[1], 2)),
-    dS=lambda rng, S, V, G: rng.normal(size=S.shape),
-)
-
-
-def directional(S, V, G, dS, by_hand):
-    """The change of L = <G, softmax(S) V> along dS, by a difference quotient and by a formula."""
-    step = 1e-5
-
-    def loss(at):
-        return (G * (softmax(at) @ V)).sum(axis=(1, 2))
-
-    quotient = (loss(S + step * dS) - loss(S - step * dS)) / (2 * step)
-    size = np.abs(G).max(axis=(1, 2)) * np.abs(V).max(axis=(1, 2)) * np.abs(dS).max(axis=(1, 2)) ** 3
-    return equal(quotient, (by_hand(softmax(S), G @ V.swapaxes(1, 2)) * dS).sum(axis=(1, 2)), 1e-7 * (1 + size))
-
-
-@attack(
-    "5.5.3/backward",
-    on=value_gradients,
-    wrong={
-        "the normalisation forgotten": lambda *batch: directional(*batch, lambda A, D: A * D),
-        "the sum over columns": lambda *batch: directional(
-            *batch, lambda A, D: A * (D - (A * D).sum(axis=1, keepdims=True))
-        ),
-    },
-)
-def the_gradient_of_the_scores(S, V, G, dS):
-    return directional(S, V, G, dS, lambda A, D: A * (D - (A * D).sum(axis=2, keepdims=True)))
-
-
-def through_values(S, G, transposed):
-    """The change of L = <G, A V> with one entry of V is what A^T G says: exact, since L is linear in V."""
-    A = softmax(S)
-    eye = np.eye(S.shape[2])
-    changes = np.einsum("bid,bij,jk->bkd", G, A, eye)
-    return equal(changes, transposed(A) @ G, rounding(8 * S.shape[1], np.abs(G).max(axis=(1, 2)) * S.shape[1]))
-
-
-@attack(
-    "5.5.3/backward",
-    on=instances.square_matrices.such_that(moderate(5)).also(G=lambda rng, S: rng.normal(size=(*S.shape[:2], 2))),
-    wrong={
-        "the pseudo-inverse": lambda S, G: through_values(S, G, lambda A: np.linalg.pinv(A)),
-        "not transposed": lambda S, G: through_values(S, G, lambda A: A),
-    },
-)
-def the_gradient_of_the_values(S, G):
-    return through_values(S, G, lambda A: A.swapaxes(1, 2))
-
-
-def two_tokens(s, formula):
-    """The condition number of two tokens that prefer themselves by s > 0."""
-    own = 1 / (1 + np.exp(-s))
-    A = np.stack([np.stack([own, 1 - own], 1), np.stack([1 - own, own], 1)], 1)
-    expected = formula(s)
-    return equal(kappa(A) / expected, 1.0, rounding(100, 1.0, np.maximum(kappa(A), expected)))
-
-
-positive = instances.numbers(s=(1e-3, 30.0))
-
-
-@attack(
-    "5.5.3/scaling-condition",
-    on=positive,
-    wrong={
-        "s in place of s/2": lambda s: two_tokens(s, lambda s: 1 / np.tanh(s)),
-        "tanh in place of coth": lambda s: two_tokens(s, lambda s: np.tanh(s / 2)),
-    },
-)
-def two_tokens_have_coth(s):
-    return two_tokens(s, lambda s: 1 / np.tanh(s / 2)) & at_most(1 / np.tanh(s / 2), 1 / np.tanh(s / 4), 1e-12)
-
-
-no_attack(
-    "low_rank/trained-scaling",
-    because="measured: It compares two condition numbers of each of the trained heads that the book ships.",
-)
-no_attack(
-    "low_rank/collapse",
-    because="measured: It reports a mean over twenty seeded networks of random weights of one size.",
-)
+def a_key_between_others_gets_half_at_most(Q, K, parts):
+    return weight_between(Q, K, parts, 0.5)

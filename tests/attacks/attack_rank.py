@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import instances
 import numpy as np
-from hunt import at_most, attack, equal, exactly_if, no_attack, rounding, true
+from hunt import at_most, attack, equal, exactly_if, rounding, true
 from instances import Array, moderate, softmax
-
-from attnmath.rank import effective_rank
 
 
 def sigma(A: Array) -> Array:
@@ -153,6 +153,24 @@ def distinct_points_give_full_rank(q, k):
     return invertible(q, k)
 
 
+def sign_in_order(q, k):
+    """Increasing queries and increasing keys give a positive determinant."""
+    value, allowed = determinants(np.sort(q, axis=1), np.sort(k, axis=1))
+    return true(value > allowed)
+
+
+@attack(
+    "theorem-exponential-full-rank",
+    on=line(distinct=True),
+    wrong={
+        "in every order": lambda q, k: true(determinants(q, k)[0] > 0),
+        "keys in falling order": lambda q, k: true(determinants(np.sort(q), -np.sort(-k))[0] > 0),
+    },
+)
+def increasing_points_give_a_positive_determinant(q, k):
+    return sign_in_order(q, k)
+
+
 @attack(
     "theorem-exponential-full-rank",
     on=line(distinct=False),
@@ -160,6 +178,77 @@ def distinct_points_give_full_rank(q, k):
 )
 def full_rank_exactly_if_distinct(q, k):
     return exactly_if(invertible(q, k).holds, all_different(q) & all_different(k))
+
+
+def all_rows_differ(X: Array) -> Array:
+    return np.array([len({tuple(row) for row in matrix}) == len(matrix) for matrix in X.tolist()])
+
+
+def clear_normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Numbers with a density whose modulus is at least a half, so that determinants stay clear of rounding."""
+    return (0.5 + np.abs(rng.normal(size=shape))) * rng.choice([-1.0, 1.0], size=shape)
+
+
+def points(rng: np.random.Generator, count: int, n: int, d: int) -> Array:
+    """Rows on multiples of a half: distinct in some draws and not in others."""
+    return rng.integers(-2, 3, size=(count, n, d)) / 2
+
+
+WIDTHS = [(n, d_k) for n in (1, 2, 3) for d_k in (1, 2, 3)]
+queries_with_density = instances.kind(
+    "Q K",
+    lambda: (
+        (f"keys on a line, n = {n}", (np.eye(n, d), np.outer(np.arange(n) / 2, np.eye(d)[0]))) for n, d in [(2, 2)]
+    ),
+    lambda rng, count, shape: (clear_normal(rng, (count, *shape)), points(rng, count, *shape)),
+    WIDTHS,
+)
+projected_inputs = instances.kind(
+    "X W_Q W_K",
+    lambda: ((f"tokens 1 ... {n}", (np.arange(1.0, n + 1)[:, None] / 2, np.eye(1), np.eye(1))) for n in (1, 2, 3)),
+    lambda rng, count, shape: (
+        points(rng, count, shape[0], shape[1]),
+        *(clear_normal(rng, (count, shape[1], shape[2])) for _ in range(2)),
+    ),
+    [(n, d, d_k) for n in (1, 2, 3) for d in (1, 2) for d_k in (1, 3)],
+)
+
+
+def full_rank(Q: Array, K: Array) -> Array:
+    """Whether the exponentials of the scaled scores are clearly invertible."""
+    S = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
+    E = np.exp(S - S.max(axis=2, keepdims=True))
+    E = E / np.linalg.norm(E, axis=2, keepdims=True)
+    return np.abs(np.linalg.det(E)) > rounding(50 * Q.shape[1] ** 3, np.ones(len(Q)))
+
+
+@attack(
+    "theorem-generic-full-rank",
+    on=queries_with_density,
+    wrong={
+        "equal keys do no harm": lambda Q, K: true(full_rank(Q, K)),
+        "at most as many tokens as dimensions": lambda Q, K: exactly_if(
+            full_rank(Q, K), all_rows_differ(K) & (Q.shape[1] <= Q.shape[2])
+        ),
+    },
+)
+def distinct_keys_and_almost_every_query(Q, K):
+    return exactly_if(full_rank(Q, K), all_rows_differ(K))
+
+
+@attack(
+    "theorem-generic-full-rank",
+    "5.5.2/rank-bound",
+    on=projected_inputs,
+    wrong={
+        "equal rows do no harm": lambda X, W_Q, W_K: true(full_rank(X @ W_Q, X @ W_K)),
+        "independent rows are needed": lambda X, W_Q, W_K: exactly_if(
+            full_rank(X @ W_Q, X @ W_K), np.linalg.matrix_rank(X) == X.shape[1]
+        ),
+    },
+)
+def distinct_rows_and_almost_all_projections(X, W_Q, W_K):
+    return exactly_if(full_rank(X @ W_Q, X @ W_K), all_rows_differ(X))
 
 
 sums = instances.vector_pairs.such_that(lambda x, y: np.abs(x).max(axis=1) + np.abs(y).max(axis=1) < 30)
@@ -222,62 +311,37 @@ def the_divisor_is_on_the_left(S):
     return judged
 
 
-# Effective rank -----------------------------------------------------------------------------------------------------
-
-falling = instances.nonnegative_vectors.map("a", lambda a: -np.sort(-a, axis=1)).such_that(
-    lambda a: (a[:, 0] > 1e-100) & (a[:, 0] < 1e100)
-)
+# A bound with a tolerance -------------------------------------------------------------------------------------------
 
 
-def compared(a, holds):
-    """Effective ranks by squares and by the sum, at several shares; a little of each is given away to rounding."""
-    judged = true(np.full(len(a), True))
-    for share in (0.01, 0.1, 0.3, 0.5, 0.9):
-        squares, plain = effective_rank(a, 1.001 * share, power=2), effective_rank(a, 0.999 * share)
-        judged &= true(holds(squares, plain))
+def below_taylor(Q, K, monomials=0, power=1):
+    """sigma_{r+1}(A) <= e^{2 rho} rho^{p+1} / (p+1)! with r the number of monomials of degree at most p."""
+    S = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
+    largest = np.abs(S).max(axis=(1, 2))
+    S = S * np.minimum(1, 2 / np.where(largest > 0, largest, 1))[:, None, None]
+    rho = np.abs(S).max(axis=(1, 2))
+    A = softmax(S)
+    values, judged = sigma(A), true(np.full(len(A), True))
+    for p in range(S.shape[1]):
+        r = math.comb(Q.shape[2] + p, p)
+        if r < S.shape[1]:
+            bound = np.exp(2 * rho) * rho ** (p + power) / math.factorial(p + power)
+            judged &= at_most(values[:, r + monomials], bound, slack(A))
     return judged
 
 
 @attack(
-    "5.5.2/energy",
-    on=falling,
+    "theorem-taylor-rank",
+    on=instances.queries_and_keys.such_that(
+        lambda Q, K: moderate(1e4)(Q, K) & np.full(len(Q), Q.shape[1] == K.shape[1])
+    ),
     wrong={
-        "always fewer": lambda a: compared(a, np.less),
-        "the other way round": lambda a: compared(a, np.greater_equal),
+        "one singular value too early": lambda Q, K: below_taylor(Q, K, monomials=-1),
+        "one power too many": lambda Q, K: below_taylor(Q, K, power=2),
     },
 )
-def energy_needs_no_more(a):
-    return compared(a, np.less_equal)
-
-
-def hot(S, q):
-    """Effective rank at 1e-6 when the scores are divided by a temperature that exceeds their range by the factor q."""
-    spread = np.ptp(S, axis=(1, 2))[:, None, None]
-    values = sigma(softmax(S / (q * np.where(spread > 0, spread, 1.0))))
-    return at_most(values[:, 1:].sum(axis=1), 1e-6 * values.sum(axis=1), 0.0)
-
-
-@attack(
-    "5.5.2/why-different",
-    on=instances.square_matrices,
-    wrong={"at every temperature": lambda S: hot(S, 0.1)},
-)
-def smoothing_ends_at_one(S):
-    return hot(S, 1e8)
-
-
-def out_of_attention(A, V, skip):
-    """sigma_i(AV) <= sigma_i(A) |V|, and so the output has no more dimensions than A."""
-    return no_larger(A @ V + skip * V, A, V)
-
-
-@attack(
-    "5.5.2/compact",
-    on=instances.row_stochastic.also(V=lambda rng, A: rng.normal(size=A.shape)),
-    wrong={"with a skip connection": lambda A, V: out_of_attention(A, V, 1.0)},
-)
-def attention_alone_keeps_the_rank_low(A, V):
-    return out_of_attention(A, V, 0.0)
+def singular_values_lie_below_the_taylor_bound(Q, K):
+    return below_taylor(Q, K)
 
 
 # Causal attention ---------------------------------------------------------------------------------------------------
@@ -299,14 +363,9 @@ def causal_determinant(S, first_seen):
 
 @attack(
     "5.5.2/causal",
+    "theorem-causal-full-rank",
     on=instances.square_matrices.such_that(moderate(10)),
     wrong={"a token does not see itself": lambda S: causal_determinant(S, 1)},
 )
 def causal_attention_is_invertible(S):
     return causal_determinant(S, 0)
-
-
-no_attack(
-    "rank/energy-share",
-    because="measured: It compares the trained heads that the book ships with permutations of the same weights.",
-)

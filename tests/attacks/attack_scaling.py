@@ -92,7 +92,7 @@ every_width = equicorrelations(1) | equicorrelations(2) | equicorrelations(3) | 
 
 
 @attack(
-    "scaling/correlated-components",
+    "scaling/hypotheses",
     on=every_width,
     wrong={"d pairs too many": lambda d, r_q, r_k: correlated(d, r_q, r_k, last=0.0)},
 )
@@ -110,7 +110,7 @@ def product_of_coordinates(q, p, k, r, cross=True):
 
 
 @attack(
-    "scaling/nonzero-means",
+    "scaling/hypotheses",
     on=pairs,
     wrong={"without the means": lambda q, p, k, r: product_of_coordinates(q, p, k, r, cross=False)},
 )
@@ -132,7 +132,7 @@ def signed_copy(x: Array, p: Array, kurtosis: bool = True):
 
 
 @attack(
-    "scaling/uncorrelated-pair",
+    "scaling/hypotheses",
     on=numbers_with_spread,
     wrong={"as if independent": lambda x, p: signed_copy(x, p, kurtosis=False)},
 )
@@ -158,7 +158,7 @@ aligned_pairs = numbers_with_spread.also(
 
 
 @attack(
-    "scaling/aligned-pair",
+    "scaling/hypotheses",
     on=aligned_pairs.such_that(lambda x, p, rho, width: width > 1),
     wrong={"no growth with the width": lambda x, p, rho, width: aligned(x, p, rho, width, root=0.0)},
 )
@@ -205,7 +205,7 @@ no_zero = instances.vector_pairs.such_that(
 
 
 @attack(
-    "scaling/norm-and-direction",
+    "5.1.2/cosine",
     on=no_zero,
     wrong={"the cosine alone": lambda x, y: in_the_plane(x, y, with_lengths=False)},
 )
@@ -300,9 +300,6 @@ def the_bounds_of_the_proof_hold_for_two_scores(tau):
 
 
 no_attack("scaling/fixed-scale", because="exact: The limits are derived for all scales at once, by large numbers.")
-no_attack("scaling/constant-entropy", because="measured: It compares drawn rows at eighteen settings with quadrature.")
 no_attack("scaling/gain", because="measured: It reports two drawn differences at two named widths, with their errors.")
 no_attack("scaling/growth", because="measured: It compares drawn variances of four named laws with their prediction.")
-no_attack("scaling/cosine", because="exact: The derivation holds for every dimension and every isotropic law at once.")
-no_attack("scaling/kurtosis", because="measured: It compares drawn scores of three named laws with their prediction.")
 no_attack("scaling/normal-limit", because="instance: It compares computed distances at three widths with two rates.")

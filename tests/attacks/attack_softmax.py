@@ -269,6 +269,31 @@ def a_bounded_gradient_passes_the_rest_only(p, v):
     return gradient_at_most(p, v, 2.0)
 
 
+led = instances.score_rows.such_that(lambda s: np.full(len(s), s.shape[1] > 1)).also(
+    v=lambda rng, s: entries(rng, len(s), s.shape[1:])
+)
+
+
+def the_lead_decides(s, v, rivals=None):
+    """Rest of the weight, entries of J and entries of J v against r exp(-lead), with r rivals of the largest input."""
+    n, ordered = s.shape[1], np.sort(s, axis=1)
+    p, largest = softmax(s), np.abs(v).max(axis=1)
+    bound = (n - 1 if rivals is None else rivals) * np.exp(-(ordered[:, -1] - ordered[:, -2]))
+    slack = rounding(16 * n, 1, 1 + np.abs(s).max(axis=1))
+    passed = np.abs(np.einsum("bij,bj->bi", jacobian(p), v)).max(axis=1)
+    small = at_most(1 - p.max(axis=1), bound, slack) & at_most(np.abs(jacobian(p)).max(axis=(1, 2)), bound, slack)
+    return small & at_most(passed, 2 * largest * bound, slack * (1 + largest))
+
+
+@attack(
+    "5.1.5/large-inputs",
+    on=led,
+    wrong={"one rival instead of all": lambda s, v: the_lead_decides(s, v, rivals=1)},
+)
+def a_leader_makes_the_gradient_small(s, v):
+    return the_lead_decides(s, v)
+
+
 level = instances.score_rows.such_that(moderate(30)).also(v=lambda rng, s: entries(rng, len(s), s.shape[1:]))
 
 

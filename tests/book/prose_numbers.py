@@ -1,8 +1,9 @@
 """Find numbers in a chapter's prose that no cell of the chapter printed or holds.
 
 A number counts when it has a decimal point and at least two significant digits, or at least three significant
-digits. Rounded as the prose rounds it, it must be a number in an output or in the source of a code cell of its
-chapter. Displayed formulas, exercises with their solutions, and references to sections and equations do not count.
+digits. Rounded as the prose rounds it, it must be a number in an output or in the source of a code cell nearby; the
+opening and the closing of a chapter may name every number of it. Displayed formulas, exercises with their solutions,
+and references to sections and equations do not count.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import re
 from collections.abc import Iterator
 from itertools import accumulate
 
-from notebook_rules import Notebook, code_cells, text
+from notebook_rules import Notebook, text
 
+#: How many cells away a number of the prose may be computed, and how many cells are the opening of a chapter.
+REACH, OPENING = 10, 3
+_CLOSING = "## What to remember"
 _SPACE = r"(?:[ ,\u2009\u202f]|\\,|\{,\})"
 #: Digits in groups of three, or in one piece, and perhaps decimals; not the parts of 5.1.4 and not those of a name.
 NUMBER = re.compile(rf"(?<![\w.])(?:\d{{1,3}}(?:{_SPACE}\d{{3}})+(?!\d)|\d+)(?:\.\d+)?(?!\.?\d)(?P<percent>\s*\\?%)?")
@@ -37,12 +41,22 @@ def unprinted(notebook: Notebook, more_source: str = "") -> list[str]:
 
     `more_source` is Python source that counts as the chapter's own.
     """
-    values = set(computed(notebook, more_source))
+    values = within_reach(notebook, more_source)
     return [
-        f"cell {cell}: no code cell prints or holds {number} (... {around} ...)"
+        f"cell {cell}: no code cell nearby prints or holds {number} (... {around} ...)"
         for cell, number, around in stated(notebook)
-        if not occurs(number, values)
+        if not occurs(number, values[cell])
     ]
+
+
+def within_reach(notebook: Notebook, more_source: str = "") -> list[set[float]]:
+    """Return for each cell the numbers that its prose may state."""
+    cells = notebook["cells"]
+    here = [set(computed(cell)) if cell["cell_type"] == "code" else set[float]() for cell in cells]
+    closing = next((k for k, cell in enumerate(cells) if _CLOSING in text(cell["source"])), len(cells))
+    everywhere = set(_literals(more_source)).union(*here)
+    nearby = [set(_literals(more_source)).union(*here[max(0, k - REACH) : k + REACH + 1]) for k in range(len(cells))]
+    return [nearby[k] if OPENING <= k < closing else everywhere for k in range(len(cells))]
 
 
 def stated(notebook: Notebook) -> Iterator[tuple[int, str, str]]:
@@ -77,16 +91,14 @@ def occurs(number: str, values: set[float]) -> bool:
     return any(abs(abs(value) * scale - float(plain)) <= half for value in values for scale in scales)
 
 
-def computed(notebook: Notebook, more_source: str = "") -> Iterator[float]:
-    """Yield the numbers in the outputs and sources of the code cells, and in `more_source`."""
-    for cell in code_cells(notebook):
-        yield from _literals(text(cell["source"]))
-        for output in cell["outputs"]:
-            yield from _numbers(text(output.get("text", "")))
-            for kind, shown in output.get("data", {}).items():
-                if kind.startswith("text/"):
-                    yield from _numbers(text(shown))
-    yield from _literals(more_source)
+def computed(cell: Notebook) -> Iterator[float]:
+    """Yield the numbers in the source and the outputs of a code cell."""
+    yield from _literals(text(cell["source"]))
+    for output in cell["outputs"]:
+        yield from _numbers(text(output.get("text", "")))
+        for kind, shown in output.get("data", {}).items():
+            if kind.startswith("text/"):
+                yield from _numbers(text(shown))
 
 
 def _prose(notebook: Notebook) -> Iterator[tuple[int, str]]:

@@ -174,7 +174,7 @@ def test_a_spoilt_notebook_is_noticed(copied: tuple[Path, Path], how: str, capsy
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     assert check(chapter, folder, "--check") == 1
     said = capsys.readouterr()
-    assert "fig_attention_singular_values" in (said.err + said.out).replace("-", "_")
+    assert "fig_exponential_sums" in (said.err + said.out).replace("-", "_")
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
 

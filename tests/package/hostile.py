@@ -25,8 +25,8 @@ from attnmath.online import summarise
 
 MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts",
-    "gaussian_rows", "gradients", "heads.encoder", "heads.extract", "heads.load", "initialisation", "kernels", "mixing",
-    "online", "patterns", "rank", "sparsity", "spectrum",
+    "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "initialisation",
+    "kernels", "mixing", "online", "patterns", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -77,6 +77,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "block": lambda: 2,
     "causal": lambda: True,
     "choice": lambda: [1, 0],
+    "context": lambda: 1,
     "covariance": lambda: np.eye(2),
     "d": lambda: 3,
     "d_in": lambda: 3,
@@ -108,6 +109,8 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "law": lambda: "normal",
     "law_name": lambda: "gaussian",
     "layers": lambda: [(rows(2, 2), rows(2, 2), rows(2, 2))],
+    "learned_from": lambda: "another word",
+    "length": lambda: 4,
     "lengths": lambda: [1, 3],
     "like": lambda: rows(2),
     "log": lambda: False,
@@ -144,6 +147,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "temperature": lambda: 2.0,
     "text": lambda: "a word",
     "theta": lambda: [0.5, 1.0],
+    "trained": lambda: True,
     "values": lambda: 4,
     "variance": lambda: 0.5,
     "width": lambda: 1,
@@ -166,6 +170,8 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
     "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
+    "heads.corpus.passage": {"text": lambda: "A sentence."},
+    "heads.corpus.split": {"text": lambda: "a paragraph\n\n" * 200},
 }
 
 #: Infinities (and the only NaN) that a docstring promises, each with the reason.
@@ -184,7 +190,7 @@ PROMISED = {
 
 #: Functions whose docstring promises FileNotFoundError.
 FILES = {f"heads.encoder.{name}" for name in ("load_encoder", "model_directory", "tokenize", "weights_hash")}
-FILES |= {"heads.extract.extract", "heads.load.read_heads"}
+FILES |= {"heads.extract.extract", "heads.load.read_decoders", "heads.load.read_heads"}
 
 
 def hostile_values(ordinary: Any) -> Iterator[tuple[str, Any]]:

@@ -373,3 +373,48 @@ def test_a_definition_keeps_the_sign_of_its_symbol() -> None:
     assert rules.definition(rest[j], others).rewrite(rest[j]) == others
     with pytest.raises(ValueError, match="expected a value of its sign"):
         rules.definition(rest[j], -others)
+
+
+F, G = sp.Function("F"), sp.Function("G")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ((x, 2 * a), (x, 3 * a), "x is 2\\*a and 3\\*a"),
+        ((x, 2 * y), (y, 3 * x), "is defined by itself"),
+        ((u[i], a), (u[i], b), "u\\[i\\] is a and b"),
+        ((F(i), i**2), (F(m), m**3), r"F\(m\)"),
+        ((F(i), i**2), (F(3), 8), r"F\(3\) is 9 and 8"),
+        ((F(3), 8), (F(i), i**2), r"F\(i\) is 8 and 9"),
+        ((F(x), 2 * G(x)), (G(y), 3 * F(y)), "is defined by itself"),
+    ],
+)
+def test_the_definitions_of_a_chain_agree(first: tuple, second: tuple, words: str) -> None:  # type: ignore[type-arg]
+    chain = Derivation(5 * first[0] + second[0])
+    chain.step(5 * first[1] + second[0].subs(*first), rules.definition(*first))
+    with pytest.raises(DerivationError, match=words):
+        chain.step(chain.result + 1, rules.definition(*second))
+
+
+def test_a_derivation_brings_its_definitions_along() -> None:
+    twice = identity(x, 2 * a, rules.definition(x, 2 * a))
+    chain = Derivation(x + 1)
+    chain.step(2 * a + 1, rules.derived(twice))
+    with pytest.raises(DerivationError, match="x is 2\\*a and 3\\*a"):
+        chain.step(3 * a + 1, rules.definition(x, 3 * a))
+
+
+def test_definitions_that_agree_are_accepted_twice() -> None:
+    chain = Derivation(F(3) + F(m) + x)
+    chain.step(9 + m**2 + x, rules.definition(F(i), i**2))
+    chain.step(F(4) - 7 + m**2 + x, rules.definition(F(j), j * j))
+    assert chain.result == F(4) - 7 + m**2 + x
+
+
+def test_a_hypothesis_on_a_function_reaches_into_sums_and_catches_no_index() -> None:
+    line = sp.Sum(F(n - 1) * u[m], (m, 1, n))
+    product = sp.Product(u[m], (m, 1, n - 1))
+    assert rules.hypothesis(F(n - 1), product, "by induction").rewrite(line) == sp.Sum(product * u[m], (m, 1, n))
+    with pytest.raises(ValueError, match="right: expected no symbol that the line sums"):
+        rules.hypothesis(F(n - 1), u[m], "assumed").rewrite(line)

@@ -42,6 +42,50 @@ def test_many_scores_approach_the_limit_at_a_fixed_scale() -> None:
     assert 10**6 * gaussian_rows.mean_collision(1.0, 10**6) == pytest.approx(np.e, rel=1e-4)
 
 
+LONG = [10**9, gaussian_rows.LONGEST]
+
+
+@pytest.mark.parametrize("n", LONG)
+def test_long_rows_at_a_fixed_scale(n: int) -> None:
+    """For fixed s, E log Z = log n + s^2 / 2 up to order 1/n, and n C tends to exp(s^2)."""
+    for s in (1e-3, 0.5, 1.0, 2.0):
+        assert gaussian_rows.mean_log_sum(s, n) == pytest.approx(np.log(n) + s**2 / 2, abs=1e-6)
+        assert gaussian_rows.mean_entropy(s, n) == pytest.approx(np.log(n) - s**2 / 2, abs=2e-6)
+        assert n * gaussian_rows.mean_collision(s, n) == pytest.approx(np.exp(s**2), rel=1e-5)
+
+
+@pytest.mark.parametrize("n", LONG)
+@pytest.mark.parametrize("deviation", [4.0, 7.0, 10.0, 20.0, 48.0])
+def test_in_long_rows_the_two_means_obey_steins_equation(deviation: float, n: int) -> None:
+    """The derivative of E log Z by s is s (1 - E C): the two come from different integrands."""
+
+    def difference(h: float) -> float:
+        high, low = gaussian_rows.mean_log_sum(deviation + h, n), gaussian_rows.mean_log_sum(deviation - h, n)
+        return (high - low) / (2 * h)
+
+    near, far = difference(0.02 * deviation), difference(0.04 * deviation)
+    slope = (4 * near - far) / 3  # without the error of order h^2
+    assert slope == pytest.approx(deviation * (1 - gaussian_rows.mean_collision(deviation, n)), rel=2e-5)
+
+
+@pytest.mark.parametrize("n", LONG)
+def test_wide_long_rows_follow_their_largest_score(n: int) -> None:
+    """log Z less the largest score is minus the logarithm of the largest weight: between 0 and the entropy."""
+    largest = stats.norm.isf(-np.log((np.arange(20_000) + 0.5) / 20_000) / n)  # its quantiles, as Phi^n is near 1
+    excess = gaussian_rows.mean_log_sum(50.0, n) - 50.0 * largest.mean()
+    assert -0.02 <= excess <= gaussian_rows.mean_entropy(50.0, n)
+
+
+@pytest.mark.parametrize("n", [10**6, *LONG])
+@pytest.mark.parametrize("deviation", [1.0, 5.0, 10.0, 50.0])
+def test_a_finer_grid_changes_long_rows_by_less_than_the_digits_promised(
+    deviation: float, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = gaussian_rows.mean_entropy(deviation, n)
+    monkeypatch.setattr(gaussian_rows, "_STEP", 0.2)
+    assert found == pytest.approx(gaussian_rows.mean_entropy(deviation, n), abs=5e-6)
+
+
 @pytest.mark.parametrize(("target", "n"), [(0.1, 2), (0.69, 2), (1.0, 10**6), (13.8, 10**6)])
 def test_the_deviation_for_an_entropy_gives_it(target: float, n: int) -> None:
     deviation = gaussian_rows.deviation_for_entropy(target, n)

@@ -74,6 +74,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "experiments.gradient_flow.query_gradient": {"lengths": [2], "width": 2, "shared": True, "queries": 0.5,
                                                  "scaled": True, "draws": 3, "seed": 1},
     "experiments.gradient_flow.weights_gradient": {"lengths": [2], "width": 2, "queries": 0.5, "draws": 3, "seed": 1},
+    "experiments.rank_collapse.distance_from_equal_rows": {"depth": 2, "skip": True, "n": 3, "width": 2, "d_k": 2,
+                                                           "networks": 3, "seed": 1},
     "experiments.scaling.gain_without_scaling": {"d_k": 2, "keys": 3, "rows": 4, "seed": 1, "exchanged": True},
     "experiments.scaling.normal_rows": {"keys": [3], "deviations": [0.5], "rows": 4, "seed": 1},
     "experiments.scaling.row_statistics": {"widths": [2], "keys": 3, "rows": 4, "sigma": 1.0, "seed": 1},

@@ -27,7 +27,7 @@ from test_hostile_figures import DRAWING, FIGURES, MEASURING, OTHERS
 from attnmath.arrays import Array, ArrayLike, Numpy, Readable
 from attnmath.estimate import Estimate
 from attnmath.gradients import StageGradients
-from attnmath.heads import Heads, encoder, load_heads
+from attnmath.heads import Decoders, Heads, encoder, load_decoders, load_heads
 from attnmath.heads.encoder import Encoder
 
 checked = jaxtyped(typechecker=beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True)))
@@ -305,12 +305,17 @@ def test_methods_say_their_shapes() -> None:
     check_record(heads)
     for method in (Heads.scores, Heads.weights):
         checked(method)(heads)
+    decoders = load_decoders()
+    check_record(decoders)
+    for method in (Decoders.scores, Decoders.weights):
+        checked(method)(decoders)
     check_record(small_encoder())
     checked(Encoder.queries_and_keys)(small_encoder(), np.asarray([1, 0, 4, 2]))
 
 
 def test_models_say_their_shapes() -> None:
     torch = torch_or_skip()
+    from attnmath.heads import decoder
     from attnmath.recall import models
 
     def forward(module: Any, x: Any) -> Any:
@@ -321,6 +326,12 @@ def test_models_say_their_shapes() -> None:
         forward(model, torch.asarray([[1, 64, 2, 65, 2, 1]]))
         x, a = forward(model.layers[0], torch.asarray(rows(2, 5, 8)).float())
         assert weigh(x, x, model.layers[0].rate).shape == a.shape == (2, 5, 5)
+
+    model = decoder.initial(decoder.Settings(0, layers=3, heads=2, width=8, context=6), 9)
+    assert forward(model, torch.asarray([[1, 4, 2, 8, 2]] * 7)).shape == (7, 5, 9)
+    forward(model.layers[0], torch.asarray(rows(7, 5, 8)).float())
+    Q, _ = checked(type(model).queries_and_keys)(model, torch.asarray([1, 4, 2, 8, 2]))
+    assert Q.shape == (3, 2, 5, 4)
 
 
 def shapeless(hint: Any, *, tables: bool = False) -> bool:

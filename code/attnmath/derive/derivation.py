@@ -29,6 +29,7 @@ import sympy as sp
 
 from attnmath.derive import notation
 from attnmath.derive.equality import differs, equal, is_exceeded
+from attnmath.derive.rule import contradiction
 from attnmath.derive.rules import Rule
 
 _OPEN: list[list[Derivation]] = []
@@ -89,6 +90,11 @@ class Derivation:
         return self.lines[-1].value
 
     @property
+    def meanings(self) -> tuple[tuple[Any, Any], ...]:
+        """What the chain takes symbols to stand for, by its definitions and by those of what it rests on."""
+        return tuple(meaning for line in self.lines for rule in line.rules for meaning in rule.meanings)
+
+    @property
     def mistakes(self) -> list[Mistake]:
         """The named mistakes, each of which its step rejected."""
         return [line.mistake for line in self.lines if line.mistake]
@@ -100,7 +106,7 @@ class Derivation:
         mistake : a name and a wrong line, which the same check must reject.
 
         Raises `DerivationError` when the line does not follow, when it repeats the line before it, when
-        a rule is not needed, and when the mistake passes.
+        a rule is not needed, when the definitions of the chain contradict one another, and when the mistake passes.
         """
         self._add(Line(_exact(line, "line"), "=", _reason(rules, because), rules, None, _mistake(mistake)))
 
@@ -126,6 +132,9 @@ class Derivation:
         before, number = self.result, len(self._lines) + 1
         if line.value == before:
             raise DerivationError(f"line {number} repeats line {number - 1}: a step changes something")
+        new = [meaning for rule in line.rules for meaning in rule.meanings]
+        if new and (words := contradiction([*self.meanings, *new])):
+            raise DerivationError(f"line {number}: the definitions of the chain contradict one another, {words}")
         if not self.follows(before, line):
             raise DerivationError(f"line {number} does not follow from line {number - 1} by {line.reason}")
         for rule in line.rules:

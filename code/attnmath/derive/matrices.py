@@ -61,7 +61,7 @@ def stands_for(symbol: sp.MatrixSymbol, value: sp.MatrixExpr, words: str) -> Rul
             raise ValueError(f"value: expected no symbol that the line sums or integrates over, got {caught}")
         return line.xreplace({symbol: value})
 
-    return Rule(words, replace, tells=True)
+    return Rule(words, replace, tells=True, meanings=((symbol, value),))
 
 
 def _written_out(line: sp.Expr) -> sp.Expr:

@@ -226,7 +226,7 @@ def definition(symbol: Any, value: Any, words: str = "") -> Rule:
                 raise ValueError(f"value: expected no symbol that the line sums or integrates over, got {caught}")
             return line.xreplace({symbol: value})
 
-        return Rule(words, replace, tells=True)
+        return Rule(words, replace, tells=True, meanings=((symbol, value),))
     names = [a for a in symbol.args if a.is_Symbol]
     if len(set(names)) != len(names):
         raise ValueError(f"symbol: expected different arguments, got {symbol}")
@@ -242,7 +242,7 @@ def definition(symbol: Any, value: Any, words: str = "") -> Rule:
             lambda e: _with_arguments(value, dict(zip(symbol.args, e.args, strict=True))),
         )
 
-    return Rule(words, rewrite, tells=True)
+    return Rule(words, rewrite, tells=True, meanings=((symbol, value),))
 
 
 def _meets(pattern: Sequence[sp.Expr], arguments: Sequence[sp.Expr]) -> bool:
@@ -283,12 +283,22 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
         if any(is_random(v) for v in values.values()):
             raise ValueError("at: expected values that are not random")
     pairs = [(start.subs(values), result.subs(values)) for values in at]
-    return Rule(words or chain.name or "derived above", lambda line: line.subs(pairs))
+    words = words or chain.name or "derived above"
+    return Rule(words, lambda line: line.subs(pairs), meanings=chain.meanings)
 
 
 def hypothesis(left: Any, right: Any, words: str) -> Rule:
     """An equation that is assumed, and that the reason on the page calls so: left may be replaced by right."""
-    return Rule(words, lambda line: line.subs(left, right))
+    if not isinstance(left, AppliedUndef | sp.Indexed):
+        return Rule(words, lambda line: line.subs(left, right))
+
+    def replace(line: sp.Expr) -> sp.Expr:  # sympy's subs does not reach what has the index of a sum
+        caught = (sp.sympify(right).free_symbols - left.free_symbols) & bound_symbols(line)
+        if caught and line.has(left):
+            raise ValueError(f"right: expected no symbol that the line sums or integrates over, got {caught}")
+        return line.xreplace({left: right})
+
+    return Rule(words, replace)
 
 
 def law(

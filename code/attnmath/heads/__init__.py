@@ -1,9 +1,13 @@
-"""Attention heads of a real trained encoder: `load_heads()` gives the 72 heads that the book measures.
+"""Attention heads of real trained models.
+
+`load_heads()` gives the 72 heads of a trained encoder that the book measures, `load_decoders()` the heads of small
+causal decoders from several seeds, trained and untrained.
 
 `load` reads queries and keys from a file. `extract`, a command, writes such a file from a local model,
-and `encoder` is the forward pass that it runs.
+and `encoder` is the forward pass that it runs. `train`, a command, trains the decoders: `corpus` is their text and
+`decoder` their model.
 """
 
-from attnmath.heads.load import SAMPLES, Heads, load_heads, read_heads
+from attnmath.heads.load import SAMPLES, Decoders, Heads, load_decoders, load_heads, read_decoders, read_heads
 
-__all__ = ["SAMPLES", "Heads", "load_heads", "read_heads"]
+__all__ = ["SAMPLES", "Decoders", "Heads", "load_decoders", "load_heads", "read_decoders", "read_heads"]

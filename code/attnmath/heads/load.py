@@ -3,6 +3,9 @@
 `load_heads()` gives the 72 heads of all-MiniLM-L6-v2 on one passage; `data/README.md` tells
 where they come from. `read_heads` reads a file that ``python -m attnmath.heads.extract`` has made
 from another model.
+
+`load_decoders()` gives the heads of small causal decoders, equal but for their seeds, which
+``python -m attnmath.heads.train`` has trained; `read_decoders` reads a file of that command.
 """
 
 from __future__ import annotations
@@ -14,17 +17,20 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from attnmath.arrays import Numpy
-from attnmath.attention import attention_weights, scores
-from attnmath.checks import floats, one_of, path_to
+from attnmath.attention import attention_weights, causal_mask, scores
+from attnmath.checks import flag, floats, one_of, path_to
 
 #: The samples that ship with the package, and the SHA-256 of each file.
 SAMPLES = {
     "passage": "cd128935fc95547263c29da338c8aeaeccda13c2b20bef3bb82ddc053c65cad3",
     "sentence": "a3f9d8b3a8d34a608e3f2fc3ca70ccfdadb64ed710716b8b3724a7f4a684018c",
 }
+
+#: SHA-256 of `decoder.npz`.
+DECODERS = "ee5c3ce46a69d07f0086a2cac00e4be5963c276ee371423a66f6dfd33db8c5df"
 
 
 @dataclass(frozen=True)
@@ -80,9 +86,7 @@ def load_heads(sample: str = "passage") -> Heads:
     """
     one_of(sample, SAMPLES, "sample")
     with resources.as_file(resources.files("attnmath") / "data" / f"{sample}.npz") as path:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        if found != SAMPLES[sample]:
-            raise ValueError(f"sample: expected {path.name} with SHA-256 {SAMPLES[sample]}, got {found}")
+        _intact(path, SAMPLES[sample], "sample")
         return read_heads(path)
 
 
@@ -91,14 +95,7 @@ def read_heads(path: str | Path) -> Heads:
 
     Raises `FileNotFoundError` for a missing file and `ValueError` for one with other contents.
     """
-    path = path_to(path, "path")
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in ("Q", "K", "tokens") if name in arrays.files}
-    except (ValueError, EOFError, IsADirectoryError, zipfile.BadZipFile) as error:
-        raise ValueError(f"path: expected a file of python -m attnmath.heads.extract, got {path} ({error})") from None
-    if missing := {"Q", "K", "tokens"} - set(found):
-        raise ValueError(f"path: expected the arrays Q, K and tokens in {path}, missing {', '.join(sorted(missing))}")
+    found = _arrays(path, ("Q", "K", "tokens"), "extract")
     Q, K = (floats(found[name], f"path: {name}") for name in "QK")
     tokens = tuple(str(token) for token in found["tokens"].ravel())
     if Q.ndim != 4 or Q.shape != K.shape or Q.shape[2] != len(tokens):
@@ -106,3 +103,105 @@ def read_heads(path: str | Path) -> Heads:
             f"path: expected Q and K of shape (layers, heads, {len(tokens)}, d_k), got {Q.shape}, {K.shape}"
         )
     return Heads(Q, K, tokens)
+
+
+@dataclass(frozen=True)
+class Decoders:
+    """Queries and keys of every head of causal decoders on one text; the decoders differ in their seeds alone.
+
+    Q, K : in float64.  tokens : the n characters of the text.  seeds : of the decoders, in the order of the first axis.
+    trained : whether Q and K are those after training, or those of the same decoders before it.
+    """
+
+    Q: Float[Numpy, "seeds layers heads n d_k"]
+    K: Float[Numpy, "seeds layers heads n d_k"]
+    tokens: tuple[str, ...]
+    seeds: tuple[int, ...]
+    trained: bool
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return int(self.Q.shape[1])
+
+    @property
+    def heads(self) -> int:
+        """Number of heads in a layer."""
+        return int(self.Q.shape[2])
+
+    @property
+    def n(self) -> int:
+        """Number of tokens."""
+        return int(self.Q.shape[3])
+
+    @property
+    def d_k(self) -> int:
+        """Width of a head."""
+        return int(self.Q.shape[4])
+
+    def scores(self) -> Float[Numpy, "seeds layers heads n n"]:
+        """Scaled scores of every head, those that the causal mask hides included."""
+        return scores(self.Q, self.K)
+
+    def weights(self) -> Float[Numpy, "seeds layers heads n n"]:
+        """Attention weights of every head under the causal mask (5.1.10): lower triangular, rows sum to 1."""
+        return attention_weights(self.Q, self.K, mask=causal_mask(self.n))
+
+
+def load_decoders(*, trained: bool = True) -> Decoders:
+    """Load the heads of the decoders that ship with the package, after checking the hash of their file.
+
+    trained : False for the same decoders at initialisation, from the same seeds.
+
+    >>> decoders = load_decoders()
+    >>> decoders.Q.shape
+    (4, 4, 4, 128, 24)
+    >>> "".join(decoders.tokens[9:23])
+    'multiplication'
+    """
+    flag(trained, "trained")
+    with resources.as_file(resources.files("attnmath") / "data" / "decoder.npz") as path:
+        _intact(path, DECODERS, "decoders")
+        return read_decoders(path, trained=trained)
+
+
+def read_decoders(path: str | Path, *, trained: bool = True) -> Decoders:
+    """Read decoders from a file of ``python -m attnmath.heads.train``; no pickle is loaded.
+
+    trained : False for the same decoders at initialisation.
+    Raises `FileNotFoundError` for a missing file and `ValueError` for one with other contents.
+    """
+    trained = flag(trained, "trained")
+    names = ("Q", "K") if trained else ("Q_untrained", "K_untrained")
+    found = _arrays(path, (*names, "tokens", "seeds"), "train")
+    Q, K = (floats(found[name], f"path: {name}") for name in names)
+    tokens, seeds = tuple(str(token) for token in found["tokens"].ravel()), found["seeds"].ravel()
+    if Q.ndim != 5 or Q.shape != K.shape or (Q.shape[0], Q.shape[3]) != (len(seeds), len(tokens)):
+        raise ValueError(
+            f"path: expected Q and K of shape ({len(seeds)}, layers, heads, {len(tokens)}, d_k), "
+            f"got {Q.shape}, {K.shape}"
+        )
+    if not np.issubdtype(seeds.dtype, np.integer):
+        raise ValueError(f"path: expected integers as seeds, got {seeds.dtype}")
+    return Decoders(Q, K, tokens, tuple(int(seed) for seed in seeds), trained)
+
+
+def _intact(path: Path, expected: str, name: str) -> None:
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != expected:
+        raise ValueError(f"{name}: expected {path.name} with SHA-256 {expected}, got {found}")
+
+
+def _arrays(path: str | Path, names: tuple[str, ...], command: str) -> dict[str, Shaped[Numpy, "..."]]:
+    """Return the named arrays of a file that a command of this package has written."""
+    path = path_to(path, "path")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in names if name in arrays.files}
+    except (ValueError, EOFError, IsADirectoryError, zipfile.BadZipFile) as error:
+        kind = f"a file of python -m attnmath.heads.{command}"
+        raise ValueError(f"path: expected {kind}, got {path} ({error})") from None
+    if missing := [name for name in names if name not in found]:
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        raise ValueError(f"path: expected the arrays {listed} in {path}, missing {', '.join(sorted(missing))}")
+    return found

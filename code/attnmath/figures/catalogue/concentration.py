@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnmath.attention import entropy, softmax
-from attnmath.figures.catalogue.spectrum import weights
+from attnmath.heads import load_heads
 from attnmath.sparsity import effective_support
 
 #: Two rows that S and entropy order differently: 17, 4, 4 and 1, 1, 0, each over its sum.
@@ -29,4 +29,4 @@ def supports() -> dict[str, Any]:
 
 def trained_supports() -> dict[str, Any]:
     """Mean effective support of the rows of every trained head, shape (6, 12)."""
-    return {"values": effective_support(weights()).mean(axis=-1), "ylabel": r"$\overline{nS^2}$"}
+    return {"values": effective_support(load_heads().weights()).mean(axis=-1), "ylabel": r"$\overline{nS^2}$"}

@@ -1,0 +1,217 @@
+"""``python -m attnmath.heads.train --out DIR``: train small decoders from several seeds, keep their queries and keys.
+
+DIR gets decoder.npz, the queries and keys of every head on a passage that was held out, before and after training, and
+decoder.json, which says how they came about. A seed that is done is not repeated, so that the command goes on where it
+was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Int, Shaped
+
+from attnmath.arrays import Numpy
+from attnmath.attention import attention_weights, causal_mask
+from attnmath.checks import silent
+from attnmath.heads import corpus
+from attnmath.heads.extract import archive
+
+if TYPE_CHECKING:
+    from attnmath.heads.decoder import Settings
+
+#: What the package needs beyond its core to train models.
+_EXTRA = ("torch", "tqdm")
+SEEDS, STEPS = (0, 1, 2, 3), 1000
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Train the missing seeds and write the two files; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m attnmath.heads.train", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), help="default: 0 1 2 3")
+    parser.add_argument("--steps", type=int, default=STEPS, help=f"training steps of each seed, default: {STEPS}")
+    parser.add_argument("--device", default="cpu", help="torch's name of where to train: cpu, cuda, ...")
+    parser.add_argument("--text", type=Path, help="a text file to learn (default: the documentation of this Python)")
+    given = parser.parse_args(arguments)
+    line = " ".join(["python -m attnmath.heads.train", *(sys.argv[1:] if arguments is None else arguments)])
+    try:
+        path = run(given.out, given.seeds, given.steps, device=given.device, text=given.text, command=line)
+    except KeyboardInterrupt:
+        return _end(f"interrupted; finished seeds are in {given.out}, and the same command does the others", 130)
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRA:
+            raise
+        return _end(f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"', 1)
+    except OSError as error:
+        return _end(f"cannot read or write {error.filename or given.out} ({error.strerror or error})", 1)
+    except (ValueError, TypeError) as error:
+        return _end(f"error: {error}", 2)
+    print(f"{path}, described in {path.with_suffix('.json')}")
+    return 0
+
+
+def run(
+    out: Path, seeds: Sequence[int], steps: int, *, device: str = "cpu", text: Path | None = None, command: str = ""
+) -> Path:
+    """Train what is missing, write decoder.npz and decoder.json into the folder `out`, and return the first's path."""
+    from attnmath.heads.decoder import Settings
+
+    settings = [Settings(seed, steps=steps) for seed in seeds]
+    if not settings or len(set(seeds)) != len(seeds):
+        raise ValueError(f"seeds: expected at least one, each once, got {list(seeds)}")
+    known_device(device)
+    source = corpus.python_documentation() if text is None else corpus.each_paragraph_once(_read(text))
+    parts = out / "decoder.parts"
+    parts.mkdir(parents=True, exist_ok=True)
+    found = [_done(one, source, device, parts) for one in settings]
+    arrays = {name: np.stack([part[name] for part in found]) for name in ("Q", "K", "Q_untrained", "K_untrained")}
+    learn, held_out = corpus.split(source)
+    tokens = np.asarray(list(corpus.passage(held_out, settings[0].context)))
+    content = archive({**arrays, "tokens": tokens, "seeds": np.asarray(seeds)})
+    path = out / "decoder.npz"
+    _replace(path, content)
+    record = {
+        "command": command,
+        "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": _torch_version()},
+        "machine": platform.machine(),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "text": {"source": "pydoc_data.topics, each paragraph once" if text is None else text.name,
+                 "sha256": hashlib.sha256(source.encode()).hexdigest(), "characters": len(source),
+                 "learned": len(learn), "held_out": len(held_out), "alphabet": len(set(source))},
+        "settings": {name: value for name, value in asdict(settings[0]).items() if name != "seed"},
+        "bits_per_character": {f"{name} of the part learned": round(corpus.ngram_bits(held_out, learn, context), 4)
+                               for context, name in enumerate(("unigrams", "bigrams", "trigrams"))},
+        "runs": [json.loads(str(part["record"])) for part in found],
+    }  # fmt: skip
+    _replace(path.with_suffix(".json"), (json.dumps(record, indent=2) + "\n").encode())
+    shutil.rmtree(parts)
+    return path
+
+
+def one_seed(settings: Settings, text: str, device: str) -> dict[str, Shaped[Numpy, "..."]]:
+    """Train one decoder; return Q and K of its heads before and after, in half precision, and a record in JSON."""
+    import torch
+    from tqdm import tqdm
+
+    from attnmath.heads.decoder import bits_per_character, initial, train
+
+    alphabet = sorted(set(text))
+    learn, held_out = corpus.split(text)
+    tokens = _numbers(corpus.passage(held_out, settings.context), alphabet)
+    ids, others = (_numbers(part, alphabet) for part in (learn, held_out))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the order of sums, and so the result, must not depend on the number of cores
+    start = time.perf_counter()
+    try:
+        with tqdm(total=settings.steps, unit="step", desc=f"seed {settings.seed}") as bar:
+
+            def show(step: int, loss: float) -> None:
+                bar.set_postfix(bits=f"{loss / np.log(2):.2f}", refresh=False)
+                bar.update()
+
+            after = train(settings, ids, len(alphabet), device=device, report=show)
+        seconds = time.perf_counter() - start
+        before = initial(settings, len(alphabet)).to(device)
+        arrays: dict[str, Any] = {}
+        for name, model in (("", after), ("_untrained", before)):
+            exact = model.queries_and_keys(torch.from_numpy(tokens).to(device))
+            arrays |= {f"{kind}{name}": half(value) for kind, value in zip("QK", exact, strict=True)}
+            if model is after:
+                change = rounding(*exact)
+        bits = {"untrained": bits_per_character(before, others), "held_out": bits_per_character(after, others),
+                "learned": bits_per_character(after, ids[: len(others)])}  # fmt: skip
+    finally:
+        torch.set_num_threads(threads)
+    record = {"seed": settings.seed, "bits_per_character": {name: round(value, 4) for name, value in bits.items()},
+              "device": device, "seconds": round(seconds), "rounding": float(f"{change:.1e}")}  # fmt: skip
+    return {**arrays, "record": np.asarray(json.dumps(record))}
+
+
+def half(exact: Shaped[Numpy, "*shape"]) -> Shaped[Numpy, "*shape"]:
+    """Round to half precision; what is too large for it is a `ValueError`."""
+    with silent():
+        rounded = np.asarray(exact).astype(np.float16)
+    if not np.all(np.isfinite(rounded)):
+        raise ValueError("steps: expected queries and keys within half precision, got an overflow or NaN")
+    return rounded
+
+
+def rounding(Q: Shaped[Numpy, "... n d_k"], K: Shaped[Numpy, "... n d_k"]) -> float:
+    """Return the largest change of a causal attention weight by the rounding of Q and K to half precision."""
+    mask = causal_mask(Q.shape[-2])
+    weights, rounded = (
+        attention_weights(*(a.astype(float) for a in pair), mask=mask) for pair in ((Q, K), (half(Q), half(K)))
+    )
+    return float(np.abs(weights - rounded).max())
+
+
+def known_device(device: str) -> str:
+    """Return the name of a device that torch can use here, or raise a `ValueError`."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device: expected one that torch can use here, as cpu, got {device!r} ({reason})") from None
+    return device
+
+
+def _done(settings: Settings, text: str, device: str, parts: Path) -> dict[str, Any]:
+    """Return a seed's arrays from its file, which is named by everything that they depend on, or make them now."""
+    key = json.dumps([asdict(settings), hashlib.sha256(text.encode()).hexdigest(), device])
+    path = parts / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
+    if not path.exists():
+        _replace(path, archive(one_seed(settings, text, device)))
+    with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _numbers(text: str, alphabet: list[str]) -> Int[Numpy, "length"]:
+    place = {character: number for number, character in enumerate(alphabet)}
+    return np.asarray([place[character] for character in text], dtype=np.int64)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"text: expected a file in UTF-8, got {path} ({error})") from None
+
+
+def _torch_version() -> str:
+    import torch
+
+    return str(torch.__version__)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_name(path.name + ".part")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _end(message: str, status: int) -> int:
+    print(f"python -m attnmath.heads.train: {message}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
