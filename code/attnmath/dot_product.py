@@ -196,7 +196,7 @@ def kolmogorov_distance(law_name: str, d_k: int) -> float:
     heads = np.arange(max(0, d_k // 2 - 8), min(d_k, d_k // 2 + 8) + 1)
     normal = special.ndtr((2 * heads - d_k) / np.sqrt(d_k))
     below, upto = stats.binom.cdf(heads - 1, d_k, 0.5), stats.binom.cdf(heads, d_k, 0.5)
-    return float(max(np.max(np.abs(normal - below)), np.max(np.abs(normal - upto))))
+    return float(np.max(np.abs([normal - below, normal - upto])))
 
 
 def score_rows(

@@ -358,3 +358,46 @@ def test_half_precision_is_checked() -> None:
         train.half(np.asarray([1e6]))
     Q = np.random.default_rng(0).standard_normal((2, 4, 3))
     assert 0 < train.rounding(Q, Q) < 1e-2 and train.rounding(train.half(Q), train.half(Q)) == 0
+
+
+def test_stretches_are_cut_by_the_characters_before_a_paragraph() -> None:
+    """Every tenth of 100 stretches, by hand from the place where each paragraph begins in the text."""
+    parts = [c * (5 + 7 * k % 23) for k, c in enumerate(string.ascii_letters * 4)]
+    text = "\n\n".join(parts)
+    begins = [len("\n\n".join([*parts[:k], ""])) if k else 0 for k in range(len(parts))]
+    tenth = [begin * 100 // len(text) % 10 == 9 for begin in begins]
+    learn, held_out = corpus.split(text)
+    assert learn.split("\n\n") == [part for part, held in zip(parts, tenth, strict=True) if not held]
+    assert held_out.split("\n\n") == [part for part, held in zip(parts, tenth, strict=True) if held]
+
+
+def test_settings_are_those_of_the_shipped_decoders() -> None:
+    torch_or_skip()
+    from attnmath.heads.decoder import Settings
+
+    made = Settings(7)
+    assert (made.seed, made.layers, made.heads, made.width, made.context) == (7, 4, 4, 96, 128)
+    assert (made.steps, made.batch, made.rate, made.decay) == (1000, 16, 3e-3, 0.1)
+
+
+@pytest.mark.parametrize(("steps", "warm"), [(1, 1), (9, 1), (19, 1), (20, 2), (250, 25)])
+def test_the_rate_warms_up_over_a_tenth_of_the_steps(steps: int, warm: int) -> None:
+    torch_or_skip()
+    from attnmath.heads.decoder import _rate
+
+    rates = [_rate(step, steps) for step in range(steps + 1)]
+    assert rates[:warm] == pytest.approx([(k + 1) / warm for k in range(warm)])
+    rest = max(1, steps - warm)
+    expected = [(1 + np.cos(np.pi * (k - warm) / rest)) / 2 for k in range(warm, steps + 1)]
+    assert rates[warm:] == pytest.approx(expected)
+
+
+def test_the_command_ends_with_the_status_of_what_is_wrong(small: Path, tmp_path: Path, capsys) -> None:
+    from attnmath.heads import train
+
+    given = ["--text", str(small), "--steps", "1"]
+    assert train.main(["--out", str(tmp_path / "wrong"), "--seeds", "-1", *given]) == 2
+    assert "error: seed" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert train.main(["--out", str(tmp_path / "file" / "none"), "--seeds", "0", *given]) == 1
+    assert "cannot read or write" in capsys.readouterr().err
