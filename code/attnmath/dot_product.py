@@ -167,9 +167,10 @@ def _over_norm(conditional: Callable[[float], Floats], d_k: int) -> Floats:
     """Average a function of |q| over the chi law of d_k degrees of freedom.
 
     Given q, the dot product q.k is normal with standard deviation |q|; this undoes the
-    conditioning. The interval leaves out a probability of 2e-14.
+    conditioning. The interval leaves out a probability of at most 2e-14; of two components the density
+    at 0 weighs all norms alike, so that even fewer of the short ones may be missing.
     """
-    low, high = stats.chi.ppf(1e-14, d_k), stats.chi.isf(1e-14, d_k)
+    low, high = stats.chi.ppf(1e-20 if d_k == 2 else 1e-14, d_k), stats.chi.isf(1e-14, d_k)
     constant = (d_k / 2 - 1) * math.log(2) + math.lgamma(d_k / 2)
 
     def weighted(r: float) -> Any:  # scipy's own density checks its arguments at each of some hundred points

@@ -267,3 +267,8 @@ def test_as_many_numbers_are_drawn_as_fit_into_memory(monkeypatch: pytest.Monkey
 def test_a_block_takes_thirty_two_mebibytes() -> None:
     """It decides in which order numbers are drawn, so the same seed needs the same size."""
     assert dp._BLOCK * np.dtype(float).itemsize == 32 * 2**20
+
+
+def test_the_density_of_two_components_is_laplaces_down_to_0() -> None:
+    x = np.array([0.0, 1e-9, 1e-6, 1e-3, 0.1, 1.0, 5.0])
+    assert dp.gaussian_density(x, 2) == pytest.approx(np.sqrt(0.5) * np.exp(-np.sqrt(2) * x), abs=1e-9)
