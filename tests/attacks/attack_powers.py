@@ -8,33 +8,12 @@ import instances
 import numpy as np
 from hunt import at_most, attack, equal, exactly_if, less, no_attack, rounding, true
 from instances import Array, moderate, softmax
+from spectra import backward, off_constants, second
 
 
 def norm(A: Array) -> Array:
     """The 2-norm of each matrix of a batch; 0 for a matrix without entries."""
     return np.linalg.norm(A, 2, axis=(1, 2)) if A.shape[1] else np.zeros(len(A))
-
-
-def off_constants(A: Array) -> Array:
-    """A on the space that is left when constants are removed, shape (batch, n - 1, n - 1): eigenvalues beside the 1.
-
-    Its basis is orthonormal. So computed eigenvalues are those of a matrix within n eps ||A|| of it, and a bound on
-    eigenvalues by a norm needs no condition number.
-    """
-    n = A.shape[1]
-    ones = np.ones((n, 1)) / np.sqrt(n)
-    U = np.linalg.svd(np.eye(n) - ones @ ones.T)[0][:, : n - 1]
-    return U.T @ A @ U
-
-
-def second(A: Array) -> Array:
-    """|lambda_2|; 0 if n = 1."""
-    return np.abs(np.linalg.eigvals(off_constants(A))).max(axis=1, initial=0)
-
-
-def backward(A: Array) -> Array:
-    """How far from A is the matrix whose eigenvalues or singular values were computed, in any of the norms."""
-    return rounding(20 * A.shape[1] ** 1.5, np.linalg.norm(A, axis=(1, 2)))
 
 
 def spread(A: Array) -> Array:
