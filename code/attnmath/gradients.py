@@ -169,9 +169,9 @@ def attention_gradients(
 
 
 def stack_gradients(
-    X: Real[ArrayLike, "n d"],
-    layers: Sequence[tuple[Real[ArrayLike, "d _"], Real[ArrayLike, "d _"], Real[ArrayLike, "d d"]]],
-    G: Real[ArrayLike, "n d"],
+    X: Real[ArrayLike, "... n d"],
+    layers: Sequence[tuple[Real[ArrayLike, "... d _"], Real[ArrayLike, "... d _"], Real[ArrayLike, "... d d"]]],
+    G: Real[ArrayLike, "... n d"],
     *,
     residual: bool = False,
     scale: float | None = None,
@@ -182,6 +182,8 @@ def stack_gradients(
     d_v = d.  G : dL/dY at the output Y of the last layer.
     residual : each layer adds its input to its output.
 
+    Batch axes (stacks of one shape, side by side) are the same in all arrays.
+
     >>> import numpy as np
     >>> W = np.eye(1)
     >>> first, second = stack_gradients(np.asarray([[0.0], [2.0]]), [(0 * W, W, W), (W, W, W)], np.ones((2, 1)))
@@ -189,7 +191,7 @@ def stack_gradients(
     array([[0.]])
     """
     residual = flag(residual, "residual")
-    x = finite(real_array(X, "X", ndim=2), "X")
+    x = finite(real_array(X, "X", at_least=2), "X")
     inputs, stack = [x], _layers(layers, x)
     for number, (W_Q, W_K, W_V) in enumerate(stack):
         with silent(), about(f"X, layers[{number}]"):
@@ -197,6 +199,8 @@ def stack_gradients(
         x = in_range(x + y if residual else y, "X, layers")
         inputs.append(x)
     G = finite(real_array(G, "G"), "G")
+    if G.shape[:-2] != x.shape[:-2]:
+        raise ValueError(f"G: expected the batch axes of X, got {describe(G)}")
     found = []
     for number, x in reversed(list(enumerate(inputs[:-1]))):
         W_Q, W_K, W_V = stack[number]
@@ -216,13 +220,15 @@ def _layers(layers: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]], X: Array) 
             got = len(weights) if hasattr(weights, "__len__") else type(weights).__name__
             raise ValueError(f"layers[{number}]: expected (W_Q, W_K, W_V), got {got} arrays")
         name = f"layers[{number}]"
-        W_Q, W_K, W_V = (finite(real_array(W, name, ndim=2), name) for W in weights)
+        W_Q, W_K, W_V = (finite(real_array(W, name, at_least=2), name) for W in weights)
         same_dtype(**{"X": X, f"{name} W_Q": W_Q, "W_K": W_K, "W_V": W_V})
-        if {W.shape[0] for W in (W_Q, W_K, W_V)} != {X.shape[1]}:
-            raise ValueError(f"{name}: expected {X.shape[1]} rows, the columns of X, in W_Q, W_K and W_V")
+        if {W.shape[-2] for W in (W_Q, W_K, W_V)} != {X.shape[-1]}:
+            raise ValueError(f"{name}: expected {X.shape[-1]} rows, the columns of X, in W_Q, W_K and W_V")
+        if {W.shape[:-2] for W in (W_Q, W_K, W_V)} != {X.shape[:-2]}:
+            raise ValueError(f"{name}: expected the batch axes of X in W_Q, W_K and W_V, got {describe(W_Q)}")
         if W_Q.shape != W_K.shape:
             raise ValueError(f"{name}: expected the same shape of W_Q and W_K, got {describe(W_Q)} and {describe(W_K)}")
-        if W_V.shape[0] != W_V.shape[1]:
+        if W_V.shape[-2] != W_V.shape[-1]:
             raise ValueError(f"{name}: expected W_V with as many columns as rows, got {describe(W_V)}")
         found.append([W_Q, W_K, W_V])
     return found

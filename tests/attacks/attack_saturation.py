@@ -96,4 +96,6 @@ def the_bounds_of_the_proof_hold_for_two_scores(tau):
 
 
 no_attack("saturation/fixed-scale", because="exact: The limits are derived for all scales at once, by large numbers.")
-no_attack("saturation/gain", because="measured: It reports two drawn differences at two named widths, with their errors.")
+no_attack(
+    "saturation/gain", because="measured: It reports two drawn differences at two named widths, with their errors."
+)

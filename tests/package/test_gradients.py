@@ -170,6 +170,19 @@ def test_a_stack_agrees_with_autograd(residual: bool, scale: float | None) -> No
             np.testing.assert_allclose(getattr(got, name), np.asarray(W.grad), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("residual", [False, True])
+def test_stacks_side_by_side_are_the_stacks_one_by_one(residual: bool) -> None:
+    rng = np.random.default_rng(12)
+    X, G = rng.standard_normal((2, 4, 5, 3))
+    W = rng.standard_normal((2, 3, 4, 3, 3)) / 2
+    together = stack_gradients(X, [tuple(layer) for layer in W], G, residual=residual)
+    for k in range(4):
+        alone = stack_gradients(X[k], [tuple(layer[:, k]) for layer in W], G[k], residual=residual)
+        for one, other in zip(together, alone, strict=True):
+            np.testing.assert_allclose(one.W_Q[k], other.W_Q, rtol=1e-12)
+            np.testing.assert_allclose(one.X[k], other.X, rtol=1e-12)
+
+
 X, W, G = np.ones((3, 2)), np.ones((2, 2)), np.ones((3, 2))
 
 
@@ -197,7 +210,13 @@ X, W, G = np.ones((3, 2)), np.ones((2, 2)), np.ones((3, 2))
         (lambda: stack_gradients(X, [], G), ValueError, "layers: expected at least one"),
         (lambda: stack_gradients(X, [(W, W)], G), ValueError, r"layers\[0\]: expected \(W_Q, W_K, W_V\)"),
         (lambda: stack_gradients(X, [(W, W, np.ones((2, 1)))], G), ValueError, r"layers\[0\]: expected W_V"),
-        (lambda: stack_gradients(np.ones((1, 3, 2)), [(W, W, W)], G), ValueError, "X: expected 2 dimensions"),
+        (lambda: stack_gradients(np.ones(3), [(W, W, W)], G), ValueError, "X: expected at least 2 dimensions"),
+        (
+            lambda: stack_gradients(np.ones((1, 3, 2)), [(W, W, W)], G),
+            ValueError,
+            r"layers\[0\]: expected the batch axes",
+        ),
+        (lambda: stack_gradients(X, [(W, W, W)], np.ones((2, 3, 2))), ValueError, "G: expected the batch axes of X"),
     ],
 )
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
@@ -308,7 +327,7 @@ def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
     for call, words in (
         (lambda: softmax_pullback(1.0, 1.0), "P: expected at least 1 dimensions"),
         (lambda: attention_gradients(X, W[0], W, W, G), "W_Q: expected at least 2 dimensions"),
-        (lambda: stack_gradients(X, [(W, W, W[0])], G), r"layers\[0\]: expected 2 dimensions"),
+        (lambda: stack_gradients(X, [(W, W, W[0])], G), r"layers\[0\]: expected at least 2 dimensions"),
     ):
         with pytest.raises(ValueError, match=words):
             call()

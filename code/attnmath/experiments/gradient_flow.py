@@ -81,14 +81,13 @@ def layer_gradients(
     """
     depth, n, width = positive_integer(depth, "depth"), positive_integer(n, "n"), positive_integer(width, "width")
     residual, scaled = flag(residual, "residual"), flag(scaled, "scaled")
-    found = []
+    drawn = []
     for draw in range(several(draws, "draws")):
         rng = np.random.default_rng((non_negative_integer(seed, "seed"), draw))
-        layers = []
-        for _ in range(depth):
-            W_Q, W_K, W_V = draw_weights(width, width, 3, rng)
-            layers.append((W_Q, W_K, W_V))
-        X, G = rng.standard_normal((2, n, width))
-        stack = stack_gradients(X, layers, G / np.linalg.norm(G), residual=residual, scale=None if scaled else 1.0)
-        found.append([np.linalg.norm(layer.W_Q) for layer in stack])
-    return np.asarray(found)
+        weights = [draw_weights(width, width, 3, rng) for _ in range(depth)]
+        drawn.append((np.stack(weights), rng.standard_normal((2, n, width))))
+    W, ends = (np.stack(arrays) for arrays in zip(*drawn, strict=True))
+    layers = [(W[:, layer, 0], W[:, layer, 1], W[:, layer, 2]) for layer in range(depth)]
+    X, G = ends[:, 0], ends[:, 1] / np.linalg.norm(ends[:, 1], axis=(1, 2), keepdims=True)
+    stack = stack_gradients(X, layers, G, residual=residual, scale=None if scaled else 1.0)
+    return np.stack([np.linalg.norm(layer.W_Q, axis=(1, 2)) for layer in stack], axis=1)
