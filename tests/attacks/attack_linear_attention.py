@@ -4,72 +4,14 @@ from __future__ import annotations
 
 import instances
 import numpy as np
-from hunt import at_most, attack, equal, implies, less, rounding
+from hunt import at_most, attack, equal, less, rounding
 from instances import Array
-from scipy import special
 
 
 def sparsity(a: Array) -> Array:
     """Mean modulus over root mean square of each row, shape (batch,); rows are not zero."""
     a = np.abs(a) / np.abs(a).max(axis=1, keepdims=True)
     return a.mean(axis=1) / np.sqrt((a * a).mean(axis=1))
-
-
-# No activation ------------------------------------------------------------------------------------------------------
-
-
-def identity(beta: Array, gamma: Array) -> Array:
-    """S of beta + gamma z for a standard normal z."""
-    t = beta / gamma
-    modulus = np.sqrt(2 / np.pi) * np.exp(-np.minimum(t * t, 1400) / 2) + t * special.erf(t / np.sqrt(2))
-    return modulus / np.hypot(1, t)
-
-
-signed = instances.numbers(size=(1e-3, 1e3), gamma=(1e-3, 1e3)).also(
-    beta=lambda rng, size, gamma: size * rng.choice([-1.0, 0.0, 1.0], size=len(size))
-)
-
-
-def at_least(bound, beta, gamma):
-    return at_most(bound, identity(beta, gamma), rounding(16, 1))
-
-
-@attack(
-    "theorem-identity-infimum",
-    "article/7-bound",
-    "article/7-cannot",
-    on=signed,
-    wrong={
-        "at least 0.8": lambda size, gamma, beta: at_least(0.8, beta, gamma),
-        "equality for every mean": lambda size, gamma, beta: equal(
-            identity(beta, gamma), np.sqrt(2 / np.pi), rounding(16, 1)
-        ),
-    },
-)
-def gaussian_keys_keep_S_above_its_infimum(size, gamma, beta):
-    apart = np.abs(beta) > 0.01 * gamma  # nearer to 0 the difference, of order t^4, drowns in rounding
-    bound = np.sqrt(2 / np.pi)
-    with_equality = implies(beta == 0, equal(identity(beta, gamma), bound, rounding(16, 1)))
-    return at_least(bound, beta, gamma) & implies(apart, less(bound, identity(beta, gamma))) & with_equality
-
-
-def one_key_apart(Q, K, orthogonal=True):
-    """S of a row where the first key is the query and all others are orthogonal to it."""
-    q = Q[:, 0] / np.linalg.norm(Q[:, 0], axis=1, keepdims=True)
-    others = K / np.maximum(np.linalg.norm(K, axis=2, keepdims=True), 1e-300)
-    along = np.einsum("bnd,bd->bn", others, q)[:, :, None] * q[:, None]
-    keys = np.concatenate([q[:, None], others - along if orthogonal else others], axis=1)
-    n = keys.shape[1]
-    return equal(sparsity(np.einsum("bnd,bd->bn", keys, q)), 1 / np.sqrt(n), rounding(32 * n * Q.shape[2], 1))
-
-
-@attack(
-    "article/7-cannot",
-    on=instances.queries_and_keys.such_that(lambda Q, K: (np.abs(Q[:, 0]).max(axis=1) > 1e-30) & (Q.shape[2] > 1)),
-    wrong={"the other keys as they are": lambda Q, K: one_key_apart(Q, K, orthogonal=False)},
-)
-def one_key_along_the_query_makes_a_one_hot_row(Q, K):
-    return one_key_apart(Q, K)
 
 
 # Non-negative features ----------------------------------------------------------------------------------------------
@@ -109,6 +51,93 @@ def S_depends_on_signal_to_noise_along_the_query(K, q):
     return by_signal_to_noise(K, q)
 
 
+# The extremes over all queries ----------------------------------------------------------------------------------------
+
+used = features.such_that(lambda K, q: (K.max(axis=1) > 1e-12 * K.max(axis=(1, 2))[:, None]).all(axis=1))
+
+
+def of_features(K: Array) -> Array:
+    """S of each feature over the tokens, shape (batch, d)."""
+    K = K / K.max(axis=1, keepdims=True)
+    return K.mean(axis=1) / np.sqrt((K * K).mean(axis=1))
+
+
+def bounded_by(K, q, bound):
+    S = sparsity(np.einsum("bnd,bd->bn", K / K.max(axis=(1, 2), keepdims=True), q / q.max(axis=1, keepdims=True)))
+    return at_most(bound(K, q), S, rounding(64 * sum(K.shape[1:]), 1))
+
+
+@attack(
+    "theorem-linear-extremes",
+    "linear/extremes",
+    on=used,
+    wrong={
+        "the mean over the features": lambda K, q: bounded_by(K, q, lambda K, q: of_features(K).mean(axis=1)),
+        "the flattest feature": lambda K, q: bounded_by(K, q, lambda K, q: of_features(K).max(axis=1)),
+    },
+)
+def no_row_is_sparser_than_the_sparsest_feature(K, q):
+    return bounded_by(K, q, lambda K, q: of_features(K).min(axis=1))
+
+
+def error_of_fit(K, q, scale, share=1.0):
+    row = np.einsum("bnd,bd->bn", K / K.max(axis=(1, 2), keepdims=True), q / q.max(axis=1, keepdims=True))
+    row = row / row.max(axis=1, keepdims=True)
+    best = row.mean(axis=1) / (row * row).mean(axis=1)
+    error = np.mean((1 - (scale * best)[:, None] * row) ** 2, axis=1)
+    least = 1 - sparsity(row) ** 2
+    slack = rounding(64 * row.shape[1], 1 + scale**2)
+    return at_most(share * least, error, slack) & at_most(np.where(scale == 1, error, 0), least, slack)
+
+
+@attack(
+    "theorem-linear-extremes",
+    "linear/extremes",
+    on=used.also(scale=lambda rng, K, q: np.where(rng.uniform(size=len(K)) < 0.3, 1, rng.uniform(0, 3, size=len(K)))),
+    wrong={"twice the error": lambda K, q, scale: error_of_fit(K, q, scale, share=2.0)},
+)
+def the_least_error_of_a_fit_is_one_minus_S_squared(K, q, scale):
+    return error_of_fit(K, q, scale)
+
+
+def by_the_trace(K, q, power=1):
+    K = K / K.max(axis=(1, 2), keepdims=True)
+    ratio = K.var(axis=1).sum(axis=1) / (K.mean(axis=1) ** 2).sum(axis=1)
+    S = of_features(K).min(axis=1)
+    return at_most(S, 1 / np.sqrt(1 + ratio**power), rounding(64 * sum(K.shape[1:]), 1))
+
+
+@attack("article/8-mean", on=used, wrong={"the square of the ratio": lambda K, q: by_the_trace(K, q, power=2)})
+def some_query_is_as_sparse_as_the_whole_sequence(K, q):
+    return by_the_trace(K, q)
+
+
+def entropy_within(a, bins, bound):
+    """Bits of bins of the width max / bins: bin k holds [k / bins, (k + 1) / bins) of the largest element."""
+    label = np.floor(a / a.max(axis=1, keepdims=True) * bins[:, None]).astype(int)
+    share = np.stack([(label == k).mean(axis=1) for k in range(10)], axis=1)
+    p = 1 - share[:, 0]
+    question = -(share[:, 0] * np.log(np.maximum(share[:, 0], 1e-300)) + p * np.log(np.maximum(p, 1e-300)))
+    entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=1)
+    cap = np.minimum(1.0, sparsity(a) ** 2 * bins)
+    slack = rounding(64 * a.shape[1], 10)
+    return at_most(entropy, question + bound(p, bins), slack) & at_most(p, cap, slack)
+
+
+@attack(
+    "article/limited-information",
+    on=instances.nonnegative_vectors.such_that(lambda a: a.max(axis=1) > 0).also(
+        bins=lambda rng, a: rng.integers(1, 10, size=len(a))
+    ),
+    wrong={
+        "the bins are not counted": lambda a, bins: entropy_within(a, bins, lambda p, bins: 0 * p),
+        "a bin too few": lambda a, bins: entropy_within(a, bins, lambda p, bins: p * np.log(np.maximum(bins - 1, 1))),
+    },
+)
+def the_information_is_limited_at_a_fixed_resolution(a, bins):
+    return entropy_within(a, bins, lambda p, bins: p * np.log(bins))
+
+
 def share_of_large(x, delta, bound):
     largest = x.max(axis=1)
     share = (x >= (delta * largest)[:, None]).mean(axis=1)
@@ -143,7 +172,7 @@ def normalised(G: Array, H: Array) -> Array:
 
 
 @attack(
-    "linear/one-feature",
+    "proposition-linear-one-feature",
     "article/8-absolute",
     on=positive.such_that(lambda G, H: np.full(len(G), G.shape[2] == 1)),
     wrong={"with two features": positive.such_that(lambda G, H: np.full(len(G), G.shape[2] == 2))},
@@ -229,6 +258,28 @@ widths = instances.numbers(c=(0.1, 1e3)).also(d=lambda rng, c: rng.integers(1, 2
 def S_rises_with_the_width_to_1(c, d):
     S = equal_features(c, d)
     return less(S, equal_features(c, d + 1)) & less(S, 1.0) & at_most(1 - S, c * c / (2 * d), rounding(16, 1))
+
+
+# Infinitely many features ---------------------------------------------------------------------------------------------
+
+exponents = np.arange(5)
+nodes = instances.numbers(size=(1, 2)).also(
+    x=lambda rng, size: rng.permuted(np.tile(np.arange(1.0, 13), (len(size), 1)), axis=1)[:, :5]
+)
+
+
+def determinant_is_not_zero(x):
+    """The determinant of the powers x_j^i: at least 1 in size for different whole numbers."""
+    return less(0.5, np.abs(np.linalg.det(x[:, None, :] ** exponents[None, :, None])))
+
+
+def with_a_repeated_key(size, x):
+    return determinant_is_not_zero(np.concatenate([x[:, :1], x[:, :1], x[:, 2:]], axis=1))
+
+
+@attack("theorem-linear-finite", on=nodes, wrong={"two keys are equal": with_a_repeated_key})
+def five_tokens_need_five_features(size, x):
+    return determinant_is_not_zero(x)
 
 
 # Exercises ----------------------------------------------------------------------------------------------------------
