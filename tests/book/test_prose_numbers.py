@@ -21,8 +21,7 @@ ELSEWHERE = {
         "304",
     ): "the tokens of the text that the trained heads read; the chapter on effective rank prints it",
     ("linear_attention", "1.1"): "an example in thought, worked out in the sentence",
-    ("softmax_and_relu2", "100 000"): "a setting of the stored benchmark",
-    ("softmax_and_relu2", "650"): "microseconds in the stored benchmark, on one machine",
+    ("squared_relu", "100 000"): "a setting of the stored benchmark",
 }
 
 
