@@ -17,8 +17,7 @@ NOTEBOOKS = stamps.notebooks()
 #: Numbers that no cell of the chapter prints, by chapter, each with the reason why that is right. Ten at most.
 ELSEWHERE = {
     ("linear_attention", "1.1"): "an example in thought, worked out in the sentence",
-    ("softmax_and_relu2", "100 000"): "a setting of the stored benchmark",
-    ("softmax_and_relu2", "650"): "microseconds in the stored benchmark, on one machine",
+    ("squared_relu", "100 000"): "a setting of the stored benchmark",
 }
 
 

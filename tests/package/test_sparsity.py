@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+import tracemalloc
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -48,6 +51,55 @@ def test_closed_forms_are_accurate_everywhere(name: str) -> None:
         if expected > 1e-300:
             assert error(form(ratio * gamma, gamma), expected) <= BOUND, (ratio, gamma)
         assert error(form(ratio * gamma, gamma, log=True), log_expected) <= BOUND, (ratio, gamma)
+
+
+def random_points(count: int) -> list[tuple[float, float]]:
+    """Pairs of beta and gamma: log-uniform ones of both signs, and ratios uniform in [-60, 60]."""
+    rng = np.random.default_rng(20)
+    gamma = 10 ** rng.uniform(-6, 6, 2 * count)
+    far = 10 ** rng.uniform(-8, 6, count) * rng.choice([-1, 1], count)
+    near = rng.uniform(-60, 60, count) * gamma[count:]
+    return list(zip(np.concatenate([far, near]).tolist(), gamma.tolist(), strict=True))
+
+
+def test_closed_forms_are_accurate_at_random_points() -> None:
+    for beta, gamma in random_points(150):
+        for name, expected in exact(beta, gamma).items():
+            form = getattr(sparsity, name)
+            with mp.workdps(60):
+                log_expected = mp.log(expected)
+            assert error(form(beta, gamma, log=True), log_expected) <= BOUND, (name, beta, gamma)
+            if expected > 1e-307:  # the smallest normal number is 2.2e-308
+                assert error(form(beta, gamma), expected) <= BOUND, (name, beta, gamma)
+
+
+@pytest.mark.parametrize("name", ["relu_squared", "identity"])
+@pytest.mark.parametrize("log", [False, True])
+def test_a_million_values_take_little_room_and_time(name: str, log: bool) -> None:
+    form = getattr(sparsity, name)
+    beta = np.linspace(-60, 60, 10**6)
+    gamma = np.geomspace(0.1, 10, 10**6)
+    start = time.process_time()
+    values = form(beta, gamma, log=log)
+    assert time.process_time() - start < 2
+    assert values.shape == beta.shape
+    tracemalloc.start()
+    form(beta, gamma, log=log)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
+
+
+@pytest.mark.parametrize("name", ["relu_squared", "identity"])
+@pytest.mark.parametrize("log", [False, True])
+def test_many_values_are_those_of_one_at_a_time(name: str, log: bool) -> None:
+    form = getattr(sparsity, name)
+    beta = np.linspace(-9, 9, 3 * 2**14 + 5).reshape(1, -1, 1)
+    values = form(beta, np.ones((2, 1, 1)), log=log)
+    assert values.shape == (2, beta.size, 1)
+    for k in (0, 1, 2**14 - 1, 2**14, 2**15, 2**15 + 1, beta.size - 1):
+        assert values[1, k, 0] == values[0, k, 0] == form(beta[0, k, 0], 1.0, log=log)
+    assert np.isscalar(form(1.0, 1.0, log=log)) and form([1.0], 1.0, log=log).shape == (1,)
 
 
 def test_the_printed_form_is_where_digits_go() -> None:
@@ -173,13 +225,29 @@ def test_linear_attention_does_not_depend_on_the_scale_of_q(scale: float) -> Non
         assert sparsity.linear(q, mean * root, covariance * scale) == pytest.approx(expected, rel=1e-14)
 
 
+@pytest.mark.parametrize("power", [-564, -3, 8, 514])  # 2^-564 is about 1e-170, 2^514 about 1e155
+def test_a_power_of_two_in_the_query_changes_no_bit(power: int) -> None:
+    keys = np.abs(np.random.default_rng(5).standard_normal((3, 20)))
+    q, mean, covariance = np.asarray([0.3, 2.0, 0.7]), keys.mean(axis=1), np.cov(keys, bias=True)
+    assert sparsity.linear(np.ldexp(q, power), mean, covariance) == sparsity.linear(q, mean, covariance)
+
+
+def test_scores_of_either_sign_and_any_size_scale_together() -> None:
+    for t in (-30.0, -1.5, 0.0, 0.7, 12.0):
+        for power in (-564, 514):
+            beta, gamma = np.ldexp(t, power), np.ldexp(1.0, power)
+            assert sparsity.relu_squared(beta, gamma) == sparsity.relu_squared(t, 1.0)
+            assert sparsity.identity(beta, gamma) == sparsity.identity(t, 1.0)
+
+
 def test_singular_covariances_are_accepted_to_rounding() -> None:
     rng = np.random.default_rng(0)
     found = []
     for _ in range(300):
         y = rng.standard_normal(5)
-        covariance = np.cov(np.stack([y, 1 - y]))  # q = (1, 1) is in its kernel
-        found.append(sparsity.linear([1.0, 1.0], [1.0, 1.0], covariance))
+        for bias in (False, True):
+            covariance = np.cov(np.stack([y, 1 - y]), bias=bias)  # q = (1, 1) is in its kernel
+            found.append(sparsity.linear([1.0, 1.0], [1.0, 1.0], covariance))
     np.testing.assert_allclose(found, 1, atol=1e-7)
     with pytest.raises(ValueError, match="positive semi-definite"):
         sparsity.linear([1.0, 1.0], [1.0, 1.0], [[1.0, -1.0 - 1e-12], [-1.0 - 1e-12, 1.0]])

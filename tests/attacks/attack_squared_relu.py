@@ -1,4 +1,4 @@
-"""Attacks on what the chapter on softmax and squared ReLU says itself."""
+"""Attacks on what the chapter on squared ReLU says itself."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def recursion(t: Array, factor: int = 0):
     return parts[0] & parts[1] & parts[2] & parts[3] & parts[4] & parts[5]
 
 
-@attack("softmax/moments", on=one_ratio, wrong={"k + 1 in place of k": lambda t: recursion(t, factor=1)})
+@attack("squared_relu/moments", on=one_ratio, wrong={"k + 1 in place of k": lambda t: recursion(t, factor=1)})
 def moments_follow_from_one_another(t):
     return recursion(t)
 
@@ -96,7 +96,9 @@ def closed_moments(t: Array, three: float = 3.0):
     )
 
 
-@attack("softmax/moments", on=one_ratio, wrong={"the constant 3 forgotten": lambda t: closed_moments(t, three=0.0)})
+@attack(
+    "squared_relu/moments", on=one_ratio, wrong={"the constant 3 forgotten": lambda t: closed_moments(t, three=0.0)}
+)
 def the_second_and_fourth_moment_are_as_displayed(t):
     return closed_moments(t)
 
@@ -118,7 +120,7 @@ def does_not_notice(row, changed):
 
 
 @attack(
-    "softmax/what-matters",
+    "squared_relu/what-matters",
     on=some_positive,
     wrong={"it does not notice a shift": lambda s: does_not_notice(relu_squared(s), relu_squared(s + 1))},
 )
@@ -130,7 +132,7 @@ small = instances.score_rows.such_that(lambda s: np.abs(s).max(axis=1) < 100)
 
 
 @attack(
-    "softmax/what-matters",
+    "squared_relu/what-matters",
     on=small,
     wrong={"it does not notice a stretch": lambda s: does_not_notice(instances.softmax(s), instances.softmax(2 * s))},
 )
@@ -139,43 +141,43 @@ def softmax_does_not_notice_a_shift(s):
     return equal(row_sparsity(moved), row_sparsity(instances.softmax(s)), rounding(400 * s.shape[1], 10.0))
 
 
-def floor(a: Array, power: float = 0.5):
-    n = a.shape[1]
-    return at_most(np.full(len(a), n**-power), row_sparsity(a), rounding(10 * n, 1.0))
+def between(value: Array, low: Array, high: Array):
+    return at_most(low, value, _QUADRATURE) & at_most(value, high, _QUADRATURE)
+
+
+def far_left(t: Array, above: float = 9.0):
+    left_over = 2 * np.log(sparsity(t)) + t**2 / 2 + np.log(2 * np.pi) / 2 + np.log(6 * np.abs(t))
+    return between(left_over, -6 / t**2, above / t**2)
 
 
 @attack(
-    "softmax/floor",
-    on=instances.vectors.such_that(lambda x: np.abs(x).max(axis=1) > 0),
-    wrong={"a floor of n to the -1/4": lambda a: floor(a, power=0.25)},
+    "theorem-relu-far",
+    "squared_relu/asymptotics",
+    on=one_ratio.such_that(lambda t: t < -1e-4),
+    wrong={"with 2 for 9": lambda t: far_left(t, above=2.0)},
 )
-def no_row_is_below_its_floor(x):
-    return floor(x)
+def far_on_the_left_it_is_within_its_bounds(t):
+    return far_left(t)
 
 
-def crossing(n: Array, gamma: Array, factor: float = 1.0):
-    return exactly_if(np.exp(-(gamma**2) / 2) < n**-0.5, gamma > np.sqrt(factor * np.log(n)))
-
-
-lengths = instances.numbers(x=(2.0, 1e6), gamma=(1e-2, 10.0)).map("n gamma", lambda x, gamma: (np.floor(x), gamma))
+def far_right(t: Array, second: float = 7.0):
+    phi = np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+    return between(np.log(sparsity(t)), -2 / t**2 - phi / t**3, -2 / t**2 + second / t**4 + phi / t**3)
 
 
 @attack(
-    "softmax/floor",
-    on=lengths.such_that(lambda n, gamma: np.abs(gamma**2 / np.log(n) - 1) > 1e-9),
-    wrong={"already at half of it": lambda n, gamma: crossing(n, gamma, factor=0.25)},
+    "theorem-relu-far",
+    "squared_relu/asymptotics",
+    on=one_ratio.map("t", lambda t: 2 + 0.75 * np.abs(t)),
+    wrong={"without the term of fourth order": lambda t: far_right(t, second=0.0)},
 )
-def the_closed_form_crosses_the_floor_at_the_root_of_log_n(n, gamma):
-    return crossing(n, gamma)
+def far_on_the_right_it_is_within_its_bounds(t):
+    return far_right(t)
 
 
 no_attack(
-    "softmax/departure", because="measured: It reports drawn rows of three lengths at one standard deviation each."
+    "squared_relu/empty-rows", because="exact: Independent scores multiply n equal probabilities of not being positive."
 )
 no_attack(
-    "softmax/empty-rows", because="exact: Independent scores multiply n equal probabilities of not being positive."
+    "squared_relu/accuracy", because="instance: It is a statement about the sixteen ratios at which it was computed."
 )
-no_attack(
-    "softmax/asymptotics", because="instance: The chapter compares the expansion with exact values at three ratios."
-)
-no_attack("softmax/accuracy", because="instance: It is a statement about the sixteen ratios at which it was computed.")
