@@ -54,7 +54,7 @@ def _identity(q: Tensor, k: Tensor, power: float) -> Tensor:
 def _decay(q: Tensor, k: Tensor, rate: float) -> Tensor:
     position = torch.arange(q.shape[-2], device=q.device)
     distance = (position[:, None] - position[None, :]).clamp(min=0)
-    return (rate**distance).expand(q.shape[0], -1, -1)
+    return (torch.as_tensor(rate, dtype=q.dtype, device=q.device) ** distance).expand(q.shape[0], -1, -1)
 
 
 #: The attentions under test: unnormalised weights from queries, keys and the fixed parameter.
