@@ -50,7 +50,8 @@ FIGURES: dict[str, dict[str, Any]] = {
                      **WORDS, **LOG},
     "lines.letter_panels": {"panels": None},
     "lines.ordered_colours": {"count": 3},
-    "recall.recall_against": {"points": {"a": [[4.0, 0.9, 0.5, 1.4]]}, "connected": True, "baselines": {"b": [[4.0, 0.1]]}, "xlabel": "x",
+    "recall.recall_against": {"points": {"a": [[4.0, 0.9, 0.5, 1.4]]}, "connected": True,
+                              "baselines": {"b": [[4.0, 0.1]]}, "xlabel": "x",
                               "xscale": "log", "ticks": [4.0], "title": "t", "legend": "best"},
     "show.encode": {"figure": None, "format": "svg"},
     "show.show": {"figure": None},
@@ -89,7 +90,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "experiments.sparse_rows.softmax_sparsity": {"gammas": [0.5], "n": 3, "rows": 4, "seed": 1},
     "recall.results.best_cells": {"rows": [RUN]},
     "recall.results.by_seed": {"cells": [CELL], "quantity": "recall"},
-    "recall.results.choose": {"cells": [CELL], "attention": "decay"},
+    "recall.results.choose": {"cells": [CELL], "attention": "decay", "parameter": 0.9, "unit": True, "pairs": 2,
+                              "head": 4, "width": 8},
     "recall.results.interval": {"estimate": Estimate(0.5, 0.1), "runs": 3, "coverage": 0.95},
     "recall.results.recall": {"cell": CELL},
     "recall.sweep.grid": {"designs": ["pairs"], "attentions": ["decay"], "seeds": [0], "rates": [0.1]},
@@ -98,7 +100,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "recall.task.draw": {"size": 2, "pairs": 2, "rng": np.random.default_rng(0)},
     "recall.task.most_frequent": {"pairs": 2},
     "recall.training.concentration": {"rows": np.ones((1, 1, 2))},
-    "recall.training.torch_device": {"name": "cpu"},
+    "recall.training.torch_device": {"device": "cpu"},
 }  # fmt: skip
 #: Not called here, and why.
 LEFT_OUT = {

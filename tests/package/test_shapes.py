@@ -101,7 +101,6 @@ SHAPELESS = {
     ("recall.table.rounded", "value"): "a cell of a table, number or word",
     ("recall.table.rounded", "return"): "a cell of a table, number or word",
     ("recall.sweep.grid", "fixed"): "fields of Settings",
-    ("recall.results.choose", "fixed"): "fields of Cell",
 }  # fmt: skip
 #: Here dict[str, Any] is a row of a table, from a column's name to a number or a word.
 TABLES = ("recall.", "experiments.sparsity_benchmark.load_table")

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
-from attnmath.checks import flag, instance, number, one_of, positive_integer
+from attnmath.checks import flag, instance, one_of, positive_integer
 from attnmath.kernels import elu_plus_one
 from attnmath.recall.table import check_parameter
 from attnmath.recall.task import KEYS, VALUES
@@ -107,7 +107,7 @@ class Recaller(nn.Module):
     ) -> None:
         super().__init__()
         one_of(attention, ATTENTIONS, "attention")
-        parameter = check_parameter(attention, number(parameter, "parameter"))
+        parameter = check_parameter(attention, parameter)
         instance(generator, torch.Generator, "generator")
         head, width = positive_integer(head, "head"), positive_integer(width, "width")
         self.embed = skip_init(nn.Embedding, KEYS + VALUES, width)

@@ -66,19 +66,32 @@ def best_cells(rows: Sequence[Row]) -> list[Cell]:
     return cells
 
 
-def choose(cells: Sequence[Cell], **fixed: Any) -> list[Cell]:
-    """Return the cells with these settings, by growing parameter, pairs, head and width.
+def choose(
+    cells: Sequence[Cell],
+    *,
+    attention: str | None = None,
+    parameter: float | None = None,
+    unit: bool | None = None,
+    pairs: int | None = None,
+    head: int | None = None,
+    width: int | None = None,
+) -> list[Cell]:
+    """Return the cells with these settings (None: any), by growing parameter, pairs, head and width.
 
     >>> cells = [Cell("decay", rate, True, 4, 8, 32, 0.1, ()) for rate in (0.9, 0.3)]
     >>> [cell.parameter for cell in choose(cells, attention="decay", unit=True)]
     [0.3, 0.9]
     """
     cells = _cells(cells)
-    for name in fixed:
-        one_of(name, _GROUP, "fixed")
-    kept = [cell for cell in cells if all(getattr(cell, name) == value for name, value in fixed.items())]
+    sizes = {"parameter": parameter, "pairs": pairs, "head": head, "width": width}
+    wanted: dict[str, Any] = {name: number(value, name) for name, value in sizes.items() if value is not None}
+    if attention is not None:
+        wanted["attention"] = one_of(attention, ATTENTION_NAMES, "attention")
+    if unit is not None:
+        wanted["unit"] = flag(unit, "unit")
+    kept = [cell for cell in cells if all(getattr(cell, name) == value for name, value in wanted.items())]
     if not kept:
-        raise ValueError(f"fixed: expected settings of at least one cell, got {fixed}")
+        raise ValueError(f"{', '.join(wanted)}: expected the settings of at least one of the cells, got {wanted}")
     return sorted(kept, key=lambda cell: (ATTENTION_NAMES.index(cell.attention), *cell[1:6]))
 
 

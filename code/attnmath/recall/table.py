@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
-from attnmath.checks import path_to
+from attnmath.checks import number, one_of, path_to
 
 try:
     import fcntl
@@ -42,6 +42,8 @@ SEEDS, RATES = (0, 1, 2, 3, 4), (0.008, 0.024, 0.072, 0.216)
 
 def check_parameter(attention: str, parameter: float) -> float:
     """Return the parameter of an attention if it is one: of softmax and the powers above 0, of decay in (0, 1]."""
+    one_of(attention, ATTENTION_NAMES, "attention")
+    parameter = number(parameter, "parameter")
     if attention != "relu^2" and parameter <= 0:
         raise ValueError(f"parameter: expected a number above 0 for {attention}, got {parameter:g}")
     if attention == "decay" and parameter > 1:
@@ -62,11 +64,11 @@ def read_table(path: str | Path) -> list[dict[str, Any]]:
     if not lines or tuple(lines[0].split(",")) != COLUMNS:
         raise ValueError(f"path: expected a table with the columns {', '.join(COLUMNS)} in {path}")
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for number, row in enumerate(csv.DictReader(lines), start=2):
+    for line, row in enumerate(csv.DictReader(lines), start=2):
         try:
             parsed = {name: _parsed(name, row[name]) for name in COLUMNS}
         except (KeyError, TypeError, ValueError):
-            raise ValueError(f"path: expected {len(COLUMNS)} values in line {number} of {path}, got {row}") from None
+            raise ValueError(f"path: expected {len(COLUMNS)} values in line {line} of {path}, got {row}") from None
         found.setdefault(tuple(parsed[name] for name in SETTINGS), parsed)
     return list(found.values())
 

@@ -16,7 +16,6 @@ from attnmath.checks import (
     floats,
     instance,
     non_negative_integer,
-    number,
     one_of,
     positive,
     positive_integer,
@@ -52,7 +51,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         one_of(self.attention, ATTENTIONS, "attention")
-        check_parameter(self.attention, number(self.parameter, "parameter"))
+        check_parameter(self.attention, self.parameter)
         flag(self.unit, "unit")
         for name in ("pairs", "head", "width", "steps", "batch"):
             positive_integer(getattr(self, name), name)
@@ -148,19 +147,23 @@ def concentration(rows: Real[ArrayLike, "size pairs n"]) -> tuple[float, float]:
     return float(np.mean(np.concatenate(S))), float(np.mean(np.concatenate(support)))
 
 
-def torch_device(name: str) -> torch.device:
-    """Return the device of that name, if torch can use it here.
+def torch_device(device: str) -> torch.device:
+    """Return torch's device of that name, if torch can use it here.
 
     >>> torch_device("cpu").type
     'cpu'
     """
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name such as cpu or cuda, got {type(device).__name__}")
     try:
-        device = torch.device(instance(name, str, "device"))
-        torch.empty(0, device=device)
+        found = torch.device(device)
+        torch.empty(0, device=found)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise ValueError(f"device: expected one that torch finds here, such as cpu, got {name!r} ({reason})") from None
-    return device
+        raise ValueError(
+            f"device: expected one that torch finds here, such as cpu, got {device!r} ({reason})"
+        ) from None
+    return found
 
 
 def _generator(settings: Settings, stream: int) -> np.random.Generator:
