@@ -25,7 +25,7 @@ import execute
 import stamps
 
 FIRST_BUDGET, UNCHANGED_BUDGET, NOTEBOOK_BUDGET = 240.0, 10.0, 15.0
-OWN_BUDGETS = {"sparsity/associative_recall": 60.0}  # it trains models
+OWN_BUDGETS = {"sparsity/associative_recall": 25.0}  # it trains models
 
 
 def median(work: Callable[[], object], repeat: int = 3) -> float:

@@ -32,15 +32,29 @@ def test_times_are_named() -> None:
 
 
 def test_recall_has_its_interval_cut_at_the_ends_of_the_scale() -> None:
-    ax = recall_against({"a": [[4.0, 0.9, 0.5, 1.4]]}, chance=0.1, ticks=[4.0], legend=None)
+    ax = recall_against({"a": [[4.0, 0.9, 0.5, 1.4]]}, ticks=[4.0], legend=None)
     (bar,) = [segment for container in ax.containers for segment in container[2][0].get_segments()]
     np.testing.assert_allclose(bar[:, 1], [0.5, 1.0])
     assert ax.get_legend() is None and [label.get_text() for label in ax.get_xticklabels()] == ["4"]
 
 
+def test_recall_is_drawn_over_the_rules_that_look_nothing_up() -> None:
+    baselines = {"chance": [[1.0, 0.1]], "most frequent": [[2.0, 0.5], [4.0, 0.25]]}
+    ax = recall_against({"a": [[4.0, 0.9, 0.5, 1.0]]}, baselines=baselines)
+    across, falling = (line for line in ax.get_lines() if line.get_label() in baselines)
+    assert list(across.get_ydata()) == [0.1, 0.1] and list(falling.get_ydata()) == [0.5, 0.25]
+    assert across.get_linestyle() != falling.get_linestyle() and across.get_color() == falling.get_color()
+    assert {"chance", "most frequent", "a"} == {label.get_text() for label in ax.get_legend().get_texts()}
+
+
 @pytest.mark.parametrize(
     "call, words",
     [
+        (lambda: recall_against({"a": [[1.0, 0.5, 0.4, 0.6]]}, baselines={"b": [[1.0, 1.5]]}), "between 0 and 1"),
+        (
+            lambda: recall_against({"a": [[1.0, 0.5, 0.4, 0.6]]}, baselines={"b": [[1.0]]}),
+            "baselines.'b'.: expected rows",
+        ),
         (lambda: clouds_over_diagonal({"a": ([1.0], [1.0, 2.0])}), "clouds.'a'.: expected as many"),
         (lambda: clouds_over_diagonal({"a": ([np.nan], [1.0])}), "clouds.'a'.: expected no NaN"),
         (lambda: errors_by_method([0.0], {"m": [1.0, 2.0]}), "errors.'m'.: expected 1 values, got 2"),

@@ -26,9 +26,9 @@ from attnmath.recall.results import Cell
 TWO = Estimate(np.asarray([1.0, 2.0]), np.full(2, 0.1))
 WORDS = {"xlabel": "x", "ylabel": "y"}
 LOG = {"xscale": "log", "yscale": "log"}
-RUN = {"attention": "decay", "pairs": 2, "width": 8, "seed": 0, "rate": 0.1, "recall": 0.5,
-       "S_1": 0.5, "S_2": 0.2, "support_1": 3.0, "support_2": 1.5}  # fmt: skip
-CELL = Cell("decay", 2, 8, 0.1, (RUN, RUN | {"seed": 1}))
+RUN = {"attention": "decay", "parameter": 0.9, "unit": True, "pairs": 2, "head": 4, "width": 8, "seed": 0, "rate": 0.1,
+       "validation": 0.5, "recall": 0.5, "S": 0.5}  # fmt: skip
+CELL = Cell("decay", 0.9, True, 2, 4, 8, 0.1, (RUN, RUN | {"seed": 1}))
 
 #: Ordinary arguments of the drawing functions, but for `ax`.
 FIGURES: dict[str, dict[str, Any]] = {
@@ -50,7 +50,8 @@ FIGURES: dict[str, dict[str, Any]] = {
                      **WORDS, **LOG},
     "lines.letter_panels": {"panels": None},
     "lines.ordered_colours": {"count": 3},
-    "recall.recall_against": {"points": {"a": [[4.0, 0.9, 0.5, 1.4]]}, "connected": True, "chance": 0.1, "xlabel": "x",
+    "recall.recall_against": {"points": {"a": [[4.0, 0.9, 0.5, 1.4]]}, "connected": True,
+                              "baselines": {"b": [[4.0, 0.1]]}, "xlabel": "x",
                               "xscale": "log", "ticks": [4.0], "title": "t", "legend": "best"},
     "show.encode": {"figure": None, "format": "svg"},
     "show.show": {"figure": None},
@@ -88,15 +89,18 @@ OTHERS: dict[str, dict[str, Any]] = {
                                               "seed": 1},
     "experiments.sparse_rows.softmax_sparsity": {"gammas": [0.5], "n": 3, "rows": 4, "seed": 1},
     "recall.results.best_cells": {"rows": [RUN]},
-    "recall.results.by_width_and_seed": {"cells": [CELL], "attention": "decay", "quantity": lambda run: run["recall"]},
-    "recall.results.concentration": {"run": RUN},
+    "recall.results.by_seed": {"cells": [CELL], "quantity": "recall"},
+    "recall.results.choose": {"cells": [CELL], "attention": "decay", "parameter": 0.9, "unit": True, "pairs": 2,
+                              "head": 4, "width": 8},
     "recall.results.interval": {"estimate": Estimate(0.5, 0.1), "runs": 3, "coverage": 0.95},
-    "recall.results.over_seeds": {"table": [[1.0, 2.0]]},
     "recall.results.recall": {"cell": CELL},
-    "recall.sweep.grid": {"attentions": ["decay"], "pairs": [2], "widths": [8], "seeds": [0], "rates": [0.1]},
+    "recall.sweep.grid": {"designs": ["pairs"], "attentions": ["decay"], "seeds": [0], "rates": [0.1]},
+    "recall.table.check_parameter": {"attention": "decay", "parameter": 0.5},
     "recall.table.rounded": {"value": 0.5},
     "recall.task.draw": {"size": 2, "pairs": 2, "rng": np.random.default_rng(0)},
+    "recall.task.most_frequent": {"pairs": 2},
     "recall.training.concentration": {"rows": np.ones((1, 1, 2))},
+    "recall.training.torch_device": {"device": "cpu"},
 }  # fmt: skip
 #: Not called here, and why.
 LEFT_OUT = {
@@ -111,6 +115,7 @@ LEFT_OUT = {
     "recall.training.run": "trains: see test_recall",
     "recall.training.train": "trains: see test_recall",
     "recall.training.measure": "trains: see test_recall",
+    "recall.training.build": "makes a model: see test_recall",
 }
 
 

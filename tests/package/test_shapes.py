@@ -322,10 +322,10 @@ def test_models_say_their_shapes() -> None:
         return checked(type(module).forward)(module, x)
 
     for attention, weigh in models.ATTENTIONS.items():
-        model = models.Recaller(attention, 8, torch.Generator().manual_seed(0))
-        forward(model, torch.asarray([[1, 64, 2, 65, 2, 1]]))
-        x, a = forward(model.layers[0], torch.asarray(rows(2, 5, 8)).float())
-        assert weigh(x, x, model.layers[0].rate).shape == a.shape == (2, 5, 5)
+        recaller = models.Recaller(attention, 0.5, 4, 8, torch.Generator().manual_seed(0))
+        forward(recaller, torch.asarray([[1, 64, 2, 65, 2, 1]]))
+        x, a = forward(recaller.attention, torch.asarray(rows(2, 5, 8)).float())
+        assert weigh(x, x, 0.5).shape == a.shape == (2, 5, 5)
 
     model = decoder.initial(decoder.Settings(0, layers=3, heads=2, width=8, context=6), 9)
     assert forward(model, torch.asarray([[1, 4, 2, 8, 2]] * 7)).shape == (7, 5, 9)

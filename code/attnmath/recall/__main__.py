@@ -1,7 +1,7 @@
 """Command line: ``python -m attnmath.recall --out recall.csv --jobs 2`` runs the sweep, or what is left of it.
 
-The default grid has 540 runs. A run that is in the table is not repeated, so that the command goes on where it
-was interrupted.
+The three designs have 1140 runs together. A run that is in the table is not repeated, so that the command goes on where
+it was interrupted.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from attnmath.recall.table import ATTENTION_NAMES, PAIRS, RATES, SEEDS, WIDTHS
+from attnmath.recall.table import ATTENTION_NAMES, DESIGNS, RATES, SEEDS
 
 #: What the package needs beyond its core to train models.
 _EXTRA = ("joblib", "torch", "tqdm")
 _VALUES = {
-    "pairs": (int, PAIRS, "pairs of a key and its value in a sequence"),
-    "widths": (int, WIDTHS, "widths of the model"),
     "seeds": (int, SEEDS, "seeds of weights and sequences"),
     "rates": (float, RATES, "learning rates"),
 }
@@ -28,12 +26,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="table to write, or to continue (.csv)")
     parser.add_argument("--jobs", type=int, default=None, help="runs at a time (joblib's default unless given)")
     parser.add_argument("--backend", default="loky", help="joblib backend: loky, dask, ray, ...")
+    parser.add_argument("--device", default="cpu", help="where torch computes: cpu, cuda, ...; default: cpu")
+    parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS, help="parts to run, default: all")
     parser.add_argument("--attentions", nargs="+", choices=ATTENTION_NAMES, default=ATTENTION_NAMES,
                         help="what turns scores into weights, default: all")  # fmt: skip
     for name, (kind, values, meaning) in _VALUES.items():
         shown = " ".join(map(str, values))
         parser.add_argument(f"--{name}", nargs="+", type=kind, default=values, help=f"{meaning}, default: {shown}")
-    parser.add_argument("--steps", type=int, default=1000, help="training steps in each run, default: 1000")
+    parser.add_argument("--steps", type=int, default=300, help="training steps in each run, default: 300")
     given = parser.parse_args()
     if given.jobs is not None and given.jobs == 0:
         parser.error("argument --jobs: expected a number of processes (or -1 for all cores), got 0")
@@ -59,9 +59,9 @@ def _run(given: argparse.Namespace) -> int:
     from attnmath.recall import sweep
 
     try:
-        runs = sweep.grid(given.attentions, given.pairs, given.widths, given.seeds, given.rates, steps=given.steps)
+        runs = sweep.grid(given.designs, given.attentions, given.seeds, given.rates, steps=given.steps)
         with joblib.parallel_config(backend=given.backend):
-            count = sweep.sweep(runs, given.out, jobs=given.jobs)
+            count = sweep.sweep(runs, given.out, jobs=given.jobs, device=given.device)
         record = sweep.write_provenance(given.out, sweep.command_line())
     except (ValueError, TypeError) as error:
         return _end(f"error: {error}", 2)

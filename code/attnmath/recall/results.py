@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float
 from scipy import stats
 
-from attnmath.arrays import Array, ArrayLike, Numpy
-from attnmath.checks import about, floats, function, instance, number, one_of, positive_integer
+from attnmath.arrays import Array, Numpy
+from attnmath.checks import about, flag, instance, number, one_of, positive_integer
 from attnmath.estimate import Estimate, mean
-from attnmath.recall.table import ATTENTION_NAMES, read_table
+from attnmath.recall.table import ATTENTION_NAMES, MEASURES, read_table
 
 Row = dict[str, Any]
-_GROUP = ("attention", "pairs", "width")
+_GROUP = ("attention", "parameter", "unit", "pairs", "head", "width")
 
 
 class Cell(NamedTuple):
-    """One attention at one number of pairs and one width; its runs differ by their seed only."""
+    """One setting of a design at its best learning rate; its runs differ by their seed only."""
 
     attention: str
+    parameter: float
+    unit: bool
     pairs: int
+    head: int
     width: int
     rate: float
     runs: tuple[Row, ...]
@@ -42,38 +44,73 @@ def load_results() -> list[Row]:
 
 
 def load_provenance() -> dict[str, Any]:
-    """The command, versions and settings behind the shipped table."""
+    """The command, versions, devices and settings behind the shipped table."""
     return json.loads((resources.files("attnmath") / "data" / "recall.json").read_text(encoding="utf-8"))
 
 
 def best_cells(rows: Sequence[Row]) -> list[Cell]:
-    """Group runs by attention, pairs and width, and keep the learning rate with the higher mean recall.
+    """Group runs by everything but seed and learning rate, and keep the rate with the highest mean validation recall.
 
-    Every attention gets the same choice of rates.
+    Every setting gets the same choice of rates; of equal ones the smallest is kept. The recall on the test's sequences
+    has no part in the choice.
     """
-    rows = _runs(rows, "rows", (*_GROUP, "rate", "recall"))
-    groups: dict[tuple[str, int, int], dict[float, list[Row]]] = {}
+    rows = _runs(rows, "rows", (*_GROUP, "rate", "validation"))
+    groups: dict[tuple[Any, ...], dict[float, list[Row]]] = {}
     for row in rows:
-        by_rate = groups.setdefault((row["attention"], row["pairs"], row["width"]), {})
+        by_rate = groups.setdefault(tuple(row[name] for name in _GROUP), {})
         by_rate.setdefault(row["rate"], []).append(row)
     cells = []
     for key, by_rate in groups.items():
-        rate = max(by_rate, key=lambda r: float(np.mean([run["recall"] for run in by_rate[r]])))
-        cells.append(Cell(*key, rate, tuple(by_rate[rate])))
+        rate = max(sorted(by_rate), key=lambda r: float(np.mean([run["validation"] for run in by_rate[r]])))
+        cells.append(Cell._make((*key, rate, tuple(by_rate[rate]))))
     return cells
 
 
-def concentration(run: Row) -> tuple[float, float]:
-    """S and effective support of the rows in the more concentrated of the two layers.
+def choose(
+    cells: Sequence[Cell],
+    *,
+    attention: str | None = None,
+    parameter: float | None = None,
+    unit: bool | None = None,
+    pairs: int | None = None,
+    head: int | None = None,
+    width: int | None = None,
+) -> list[Cell]:
+    """Return the cells with these settings (None: any), by growing parameter, pairs, head and width.
 
-    A layer whose rows are all zero counts as not concentrated.
-
-    >>> concentration({"S_1": 0.5, "S_2": 0.2, "support_1": 3.0, "support_2": 1.1})
-    (0.2, 1.1)
+    >>> cells = [Cell("decay", rate, True, 4, 8, 32, 0.1, ()) for rate in (0.9, 0.3)]
+    >>> [cell.parameter for cell in choose(cells, attention="decay", unit=True)]
+    [0.3, 0.9]
     """
-    (run,) = _runs([run], "run", ("S_1", "S_2", "support_1", "support_2"))
-    layers = [(run[f"S_{k}"], run[f"support_{k}"]) for k in (1, 2) if not math.isnan(run[f"S_{k}"])]
-    return min(layers, default=(math.nan, math.nan), key=lambda layer: layer[1])
+    cells = _cells(cells)
+    sizes = {"parameter": parameter, "pairs": pairs, "head": head, "width": width}
+    wanted: dict[str, Any] = {name: number(value, name) for name, value in sizes.items() if value is not None}
+    if attention is not None:
+        wanted["attention"] = one_of(attention, ATTENTION_NAMES, "attention")
+    if unit is not None:
+        wanted["unit"] = flag(unit, "unit")
+    kept = [cell for cell in cells if all(getattr(cell, name) == value for name, value in wanted.items())]
+    if not kept:
+        raise ValueError(f"{', '.join(wanted)}: expected the settings of at least one of the cells, got {wanted}")
+    return sorted(kept, key=lambda cell: (ATTENTION_NAMES.index(cell.attention), *cell[1:6]))
+
+
+def by_seed(cells: Sequence[Cell], quantity: str) -> Float[Numpy, "cells seeds"]:
+    """Return a measured quantity, cell by cell, seeds ascending. NaN where the run could not measure it.
+
+    Models of one seed begin with the same random numbers, so that a column is one unit.
+
+    >>> runs = ({"seed": 1, "S": 0.5}, {"seed": 0, "S": 0.25})
+    >>> by_seed([Cell("decay", 0.9, True, 4, 8, 32, 0.1, runs)], "S").tolist()
+    [[0.25, 0.5]]
+    """
+    one_of(quantity, MEASURES, "quantity")
+    rows = [{run["seed"]: float(run[quantity]) for run in _runs(cell.runs, "cells", ("seed", quantity))}
+            for cell in _cells(cells)]  # fmt: skip
+    seeds = sorted(rows[0])
+    if any(sorted(row) != seeds for row in rows):
+        raise ValueError(f"cells: expected the same seeds in every cell, got {[sorted(row) for row in rows]}")
+    return np.array([[row[seed] for seed in seeds] for row in rows])
 
 
 def recall(cell: Cell) -> Estimate:
@@ -82,49 +119,6 @@ def recall(cell: Cell) -> Estimate:
     if len(runs) < 2:
         raise ValueError("cell: expected at least 2 runs, got 1: one has no standard error")
     return mean([run["recall"] for run in runs])
-
-
-def by_width_and_seed(
-    cells: Sequence[Cell], attention: str, quantity: Callable[[Row], float]
-) -> Float[Numpy, "widths seeds"]:
-    """Return the means over the numbers of pairs of a quantity of the runs, widths and seeds ascending.
-
-    Runs of one width and one seed begin with the same weights, so they are averaged and count once.
-
-    >>> cells = [Cell("decay", pairs, 8, 0.01, ({"seed": 0, "recall": 0.1 * pairs},)) for pairs in (4, 8)]
-    >>> by_width_and_seed(cells, "decay", lambda run: run["recall"]).round(3).tolist()
-    [[0.6]]
-    """
-    if isinstance(cells, str) or not isinstance(cells, Sequence):
-        raise TypeError(f"cells: expected a list of Cell, got {type(cells).__name__}")
-    one_of(attention, ATTENTION_NAMES, "attention")
-    function(quantity, "quantity")
-    found: dict[tuple[int, int], list[float]] = {}
-    for cell in cells:
-        if instance(cell, Cell, "cells").attention == attention:
-            for run in _runs(cell.runs, "cells", ("seed",)):
-                with about("quantity"):
-                    value = float(quantity(run))
-                found.setdefault((cell.width, run["seed"]), []).append(value)
-    widths, seeds = sorted({width for width, _ in found}), sorted({seed for _, seed in found})
-    if not found or len(found) != len(widths) * len(seeds):
-        raise ValueError(f"cells: expected runs of {attention!r} with every seed at every width, got {sorted(found)}")
-    return np.array([[np.mean(found[width, seed]) for seed in seeds] for width in widths])
-
-
-def over_seeds(table: Real[ArrayLike, "widths seeds"]) -> Estimate:
-    """Mean of a table with at least 2 seeds.
-
-    The widths are fixed by the design. Models of one seed begin with the same random numbers at every width, so the
-    seeds are the independent units, each with its mean over the widths.
-
-    >>> print(over_seeds([[1.0, 3.0], [11.0, 13.0]]))
-    7 ± 1
-    """
-    values = floats(table, "table", ndim=2)
-    if values.shape[1] < 2:
-        raise ValueError(f"table: expected at least 2 seeds, got shape {values.shape}")
-    return mean(values.mean(axis=0))
 
 
 def interval(
@@ -145,8 +139,19 @@ def interval(
         return estimate.interval(float(stats.t.ppf((1 + coverage) / 2, runs - 1)))
 
 
+def _cells(cells: Any) -> Sequence[Cell]:
+    """Return the cells, at least one."""
+    if isinstance(cells, str) or not isinstance(cells, Sequence):
+        raise TypeError(f"cells: expected a list of Cell, got {type(cells).__name__}")
+    if not cells:
+        raise ValueError("cells: expected at least one Cell, got none")
+    for cell in cells:
+        instance(cell, Cell, "cells")
+    return cells
+
+
 def _runs(rows: Any, name: str, columns: Sequence[str]) -> Sequence[Row]:
-    """Return rows of the table, at least one, that have these columns: numbers, but for the attention's name."""
+    """Return rows of the table, at least one, that have these columns, with numbers but for `attention` and `unit`."""
     if isinstance(rows, str) or not isinstance(rows, Sequence):
         raise TypeError(f"{name}: expected rows of the table, got {type(rows).__name__}")
     if not rows:
@@ -159,6 +164,8 @@ def _runs(rows: Any, name: str, columns: Sequence[str]) -> Sequence[Row]:
         for column in columns:
             if column == "attention":
                 one_of(row[column], ATTENTION_NAMES, f"{name}[{column!r}]")
+            elif column == "unit":
+                flag(row[column], f"{name}[{column!r}]")
             else:
                 number(row[column], f"{name}[{column!r}]")
     return rows

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
-from attnmath.checks import path_to
+from attnmath.checks import number, one_of, path_to
 
 try:
     import fcntl
@@ -18,12 +19,36 @@ except ImportError:  # Windows has no such locks: there, two sweeps into one tab
 
 #: The attentions under test, in the order of every table and figure.
 ATTENTION_NAMES = ("softmax", "relu^2", "elu+1", "identity", "decay")
-#: Columns of the table: the settings of a run, and what it measured.
-SETTINGS = ("attention", "pairs", "width", "seed", "steps", "batch", "rate")
-MEASURES = ("recall", "S_1", "S_2", "support_1", "support_2")
-COLUMNS = (*SETTINGS, *MEASURES)
-#: The grid behind the shipped table: every combination of the attentions and these, 540 runs.
-PAIRS, WIDTHS, SEEDS, RATES = (4, 8, 16, 32), (8, 16, 32), (0, 1, 2), (3e-3, 1e-2, 3e-2)
+#: What the fixed parameter of each attention is: its name, and the values tried, from spread rows to concentrated ones.
+PARAMETERS: Mapping[str, tuple[str, tuple[float, ...]]] = MappingProxyType({
+    "softmax": ("inverse temperature", (0.125, 0.25, 0.5, 1.0, 4.0)),
+    "relu^2": ("bias", (8.0, 4.0, 2.0, 0.0, -1.0)),
+    "elu+1": ("power of the features", (1.0, 2.0, 4.0, 8.0)),
+    "identity": ("power of the score, its sign kept", (1.0, 2.0, 3.0)),
+    "decay": ("rate", (0.999, 0.97, 0.9, 0.6, 0.3)),
+})  # fmt: skip
+#: The article's own forms: no temperature, no bias, no power. (It leaves the rate of decay open.)
+STANDARD: Mapping[str, float] = MappingProxyType(
+    {"softmax": 1.0, "relu^2": 0.0, "elu+1": 1.0, "identity": 1.0, "decay": 0.9}
+)
+#: Columns of the table: the settings of a run, what it measured, and where it ran.
+SETTINGS = ("attention", "parameter", "unit", "pairs", "head", "width", "seed", "steps", "batch", "rate")
+MEASURES = ("validation", "recall", "target", "S", "support")
+COLUMNS = (*SETTINGS, *MEASURES, "device")
+#: The designs behind the shipped table, and the seeds and learning rates that each of their settings gets.
+DESIGNS = ("concentration", "width", "pairs")
+SEEDS, RATES = (0, 1, 2, 3, 4), (0.008, 0.024, 0.072, 0.216)
+
+
+def check_parameter(attention: str, parameter: float) -> float:
+    """Return the parameter of an attention if it is one: of softmax and the powers above 0, of decay in (0, 1]."""
+    one_of(attention, ATTENTION_NAMES, "attention")
+    parameter = number(parameter, "parameter")
+    if attention != "relu^2" and parameter <= 0:
+        raise ValueError(f"parameter: expected a number above 0 for {attention}, got {parameter:g}")
+    if attention == "decay" and parameter > 1:
+        raise ValueError(f"parameter: expected a rate of decay of at most 1, got {parameter:g}")
+    return parameter
 
 
 def read_table(path: str | Path) -> list[dict[str, Any]]:
@@ -39,11 +64,11 @@ def read_table(path: str | Path) -> list[dict[str, Any]]:
     if not lines or tuple(lines[0].split(",")) != COLUMNS:
         raise ValueError(f"path: expected a table with the columns {', '.join(COLUMNS)} in {path}")
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for number, row in enumerate(csv.DictReader(lines), start=2):
+    for line, row in enumerate(csv.DictReader(lines), start=2):
         try:
             parsed = {name: _parsed(name, row[name]) for name in COLUMNS}
-        except (TypeError, ValueError):
-            raise ValueError(f"path: expected {len(COLUMNS)} values in line {number} of {path}, got {row}") from None
+        except (KeyError, TypeError, ValueError):
+            raise ValueError(f"path: expected {len(COLUMNS)} values in line {line} of {path}, got {row}") from None
         found.setdefault(tuple(parsed[name] for name in SETTINGS), parsed)
     return list(found.values())
 
@@ -87,8 +112,8 @@ def sort(path: Path) -> None:
     names = list(ATTENTION_NAMES)
 
     def place(line: str) -> tuple[Any, ...]:
-        attention, *rest = line.split(",")[: len(SETTINGS)]
-        return names.index(attention), *map(float, rest)
+        row = dict(zip(COLUMNS, line.split(","), strict=False))
+        return names.index(row["attention"]), *(_parsed(name, row[name]) for name in SETTINGS[1:])
 
     _replace(path, "\n".join([header, *sorted(rows, key=place)]) + "\n")
 
@@ -113,8 +138,12 @@ def rounded(value: Any) -> Any:
 
 
 def _parsed(name: str, value: str) -> Any:
+    if name == "unit":
+        return {"True": True, "False": False}[value]
+    if name == "device":
+        return value + ""  # None, of a line that was cut short, is no device
     if name == "attention":
         if value not in ATTENTION_NAMES:
             raise ValueError(value)
         return value
-    return float(value) if name in {"rate", *MEASURES} else int(value)
+    return float(value) if name in {"parameter", "rate", *MEASURES} else int(value)

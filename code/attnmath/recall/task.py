@@ -11,6 +11,8 @@ which key is new in every sequence, so nothing can be learned by heart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import factorial
 
 import numpy as np
 from jaxtyping import Int
@@ -51,3 +53,28 @@ def draw(size: int, pairs: int, rng: np.random.Generator) -> Batch:
     listed = np.stack([keys, KEYS + values], axis=-1).reshape(size, 2 * pairs)
     asked = np.take_along_axis(keys, order, axis=1)
     return Batch(np.concatenate([listed, asked], axis=1), np.take_along_axis(values, order, axis=1))
+
+
+def most_frequent(pairs: int) -> float:
+    """Recall of the rule that looks nothing up: name the value that occurs most often in the sequence.
+
+    The values are independent and uniform, so that a value occurs at most m times with probability
+    D! / VALUES^D [x^D] (sum_{j <= m} x^j / j!)^VALUES, D = pairs, and the rule is right in E[largest count] of D cases.
+
+    >>> most_frequent(1), most_frequent(2)
+    (1.0, 0.53125)
+    """
+    pairs = positive_integer(pairs, "pairs")
+    if pairs > KEYS:
+        raise ValueError(f"pairs: expected at most {KEYS}, the number of keys, got {pairs}")
+    at_most = [_at_most(largest, pairs) for largest in range(pairs)]
+    return float(sum(1 - share for share in at_most) / pairs)
+
+
+def _at_most(largest: int, pairs: int) -> Fraction:
+    """Probability that no value occurs more than `largest` times."""
+    ways = [Fraction(1)] + [Fraction(0)] * pairs
+    for _ in range(VALUES):
+        ways = [sum((ways[total - j] / factorial(j) for j in range(min(largest, total) + 1)), Fraction(0))
+                for total in range(pairs + 1)]  # fmt: skip
+    return ways[pairs] * factorial(pairs) / Fraction(VALUES) ** pairs

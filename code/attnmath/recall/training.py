@@ -7,35 +7,53 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Real
-from torch import nn
+from jaxtyping import Int, Real
+from torch import Tensor, nn
 
 from attnmath.arrays import ArrayLike
-from attnmath.checks import floats, instance, non_negative_integer, one_of, positive, positive_integer
+from attnmath.checks import (
+    flag,
+    floats,
+    instance,
+    non_negative_integer,
+    one_of,
+    positive,
+    positive_integer,
+)
 from attnmath.recall.models import ATTENTIONS, Recaller
-from attnmath.recall.task import KEYS, draw
+from attnmath.recall.table import check_parameter
+from attnmath.recall.task import KEYS, Batch, draw
 from attnmath.sparsity import sparsity
+
+#: Sequences to train on, to choose a learning rate by, and to report are drawn from generators of their own.
+_TRAIN, _VALIDATE, _TEST = range(3)
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that a run depends on.
 
-    attention : one of `ATTENTIONS`.  pairs : key-value pairs in a sequence.  width : of the model.
-    steps, batch, rate : of AdamW, with a linear warm-up over a tenth of the steps and a cosine decay to 0.
+    attention : one of `ATTENTIONS`.  parameter : its fixed parameter, see `table.PARAMETERS`.  unit : whether queries
+    and keys have a fixed length.  pairs : key-value pairs in a sequence.  head, width : of queries and keys, and of the
+    model.  steps, batch, rate : of AdamW, with a linear warm-up over a tenth of the steps and a cosine decay to 0.
     """
 
     attention: str
+    parameter: float
+    unit: bool
     pairs: int
+    head: int
     width: int
     seed: int
-    steps: int = 1000
-    batch: int = 64
-    rate: float = 5e-3
+    steps: int = 300
+    batch: int = 32
+    rate: float = 0.024
 
     def __post_init__(self) -> None:
         one_of(self.attention, ATTENTIONS, "attention")
-        for name in ("pairs", "width", "steps", "batch"):
+        check_parameter(self.attention, self.parameter)
+        flag(self.unit, "unit")
+        for name in ("pairs", "head", "width", "steps", "batch"):
             positive_integer(getattr(self, name), name)
         if self.pairs > KEYS:
             raise ValueError(f"pairs: expected at most {KEYS}, the number of keys, got {self.pairs}")
@@ -43,33 +61,35 @@ class Settings:
         positive(self.rate, "rate")
 
 
-def run(settings: Settings) -> dict[str, Any]:
-    """Train a model and return its settings with what was measured on fresh sequences.
+def run(settings: Settings, device: str = "cpu") -> dict[str, Any]:
+    """Train a model and return its settings with what was measured on fresh sequences, and the device.
 
-    recall : share of the answers that are right, of 512 sequences.
-    S_1, S_2 : mean S(a) over the rows of the queries, in each layer.
-    support_1, support_2 : mean effective support n S^2 of those rows, at least 1.
+    validation : recall on the sequences by which a learning rate is chosen; the others are measured on the test's.
+    See `measure` for the rest.
     """
     instance(settings, Settings, "settings")
+    torch_device(device)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the order of sums, and so the result, must not depend on the number of cores
     try:
-        return asdict(settings) | measure(train(settings), settings)
+        model = train(settings, device)
+        validation = measure(model, settings, stream=_VALIDATE)["recall"]
+        return asdict(settings) | {"validation": validation} | measure(model, settings) | {"device": device}
     finally:
         torch.set_num_threads(threads)
 
 
-def train(settings: Settings) -> Recaller:
+def train(settings: Settings, device: str = "cpu") -> Recaller:
     """Train a model from its seed: weights and sequences depend on nothing else."""
     instance(settings, Settings, "settings")
-    rng = np.random.default_rng([settings.seed, settings.pairs, settings.width])
-    model = Recaller(settings.attention, settings.width, torch.Generator().manual_seed(settings.seed))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, weight_decay=0.01)
+    place = torch_device(device)
+    rng = _generator(settings, _TRAIN)
+    model = build(settings).to(place)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, weight_decay=0.01, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, settings.steps))
     for _ in range(settings.steps):
-        batch = draw(settings.batch, settings.pairs, rng)
-        logits, _ = model(torch.from_numpy(batch.tokens))
-        answers = torch.from_numpy(batch.answers)
+        tokens, answers = _tensors(draw(settings.batch, settings.pairs, rng), place)
+        logits, _ = model(tokens)
         loss = nn.functional.cross_entropy(logits[:, -settings.pairs :].flatten(0, 1), answers.flatten())
         optimiser.zero_grad()
         loss.backward()
@@ -79,19 +99,30 @@ def train(settings: Settings) -> Recaller:
     return model
 
 
+def build(settings: Settings) -> Recaller:
+    """Return the model before training. Its weights depend on the seed and the two widths, not on the attention."""
+    s = instance(settings, Settings, "settings")
+    weights = torch.Generator().manual_seed(s.seed)
+    return Recaller(s.attention, s.parameter, s.head, s.width, weights, unit=s.unit)
+
+
 @torch.no_grad()
-def measure(model: Recaller, settings: Settings, sequences: int = 512) -> dict[str, float]:
-    """Measure recall, S(a) and effective support on sequences that were not trained on."""
+def measure(model: Recaller, settings: Settings, sequences: int = 512, *, stream: int = _TEST) -> dict[str, float]:
+    """Measure recall and concentration on sequences that were not trained on.
+
+    recall : share of the answers that are right.  target : mean share of |a| on the value that is the answer.
+    S, support : mean S(a) and mean effective support n S^2, at least 1, of the rows of the queries.
+    """
     pairs = instance(settings, Settings, "settings").pairs
     instance(model, Recaller, "model")
-    batch = draw(sequences, pairs, np.random.default_rng([settings.seed, 1, pairs, 0]))
-    logits, weights = model(torch.from_numpy(batch.tokens))
-    right = logits[:, -pairs:].argmax(-1).numpy() == batch.answers
-    found = {"recall": float(right.mean())}
-    for number, a in enumerate(weights, start=1):
-        S, support = concentration(a[:, -pairs:].double().numpy())
-        found |= {f"S_{number}": S, f"support_{number}": support}
-    return found
+    batch = draw(sequences, pairs, _generator(settings, stream))
+    tokens, answers = _tensors(batch, next(model.parameters()).device)
+    logits, weights = model(tokens)
+    rows = weights[:, -pairs:].double().cpu()
+    S, support = concentration(rows.numpy())
+    right = (logits[:, -pairs:].argmax(-1) == answers).double().mean()
+    target = torch.take_along_dim(rows.abs(), torch.from_numpy(_places(batch))[:, :, None], dim=2).mean()
+    return {"recall": float(right), "target": float(target), "S": S, "support": support}
 
 
 def concentration(rows: Real[ArrayLike, "size pairs n"]) -> tuple[float, float]:
@@ -114,6 +145,40 @@ def concentration(rows: Real[ArrayLike, "size pairs n"]) -> tuple[float, float]:
     if not S:
         return float("nan"), float("nan")
     return float(np.mean(np.concatenate(S))), float(np.mean(np.concatenate(support)))
+
+
+def torch_device(device: str) -> torch.device:
+    """Return torch's device of that name, if torch can use it here.
+
+    >>> torch_device("cpu").type
+    'cpu'
+    """
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name such as cpu or cuda, got {type(device).__name__}")
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(
+            f"device: expected one that torch finds here, such as cpu, got {device!r} ({reason})"
+        ) from None
+    return found
+
+
+def _generator(settings: Settings, stream: int) -> np.random.Generator:
+    return np.random.default_rng([settings.seed, stream, settings.pairs])
+
+
+def _tensors(batch: Batch, device: torch.device) -> tuple[Int[Tensor, "size n"], Int[Tensor, "size pairs"]]:
+    return torch.from_numpy(batch.tokens).to(device), torch.from_numpy(batch.answers).to(device)
+
+
+def _places(batch: Batch) -> np.ndarray:
+    """Where in its sequence the value stands that answers each query."""
+    pairs = batch.answers.shape[1]
+    listed, asked = batch.tokens[:, : 2 * pairs : 2], batch.tokens[:, 2 * pairs :]
+    return 2 * (asked[:, :, None] == listed[:, None, :]).argmax(axis=2) + 1
 
 
 def _rate(step: int, steps: int) -> float:
