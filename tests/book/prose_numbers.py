@@ -36,12 +36,9 @@ NO_STATEMENT = [
 _PRINTED = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
-def unprinted(notebook: Notebook, more_source: str = "") -> list[str]:
-    """Return one sentence for each number in the prose that is neither printed nor in the source of a code cell.
-
-    `more_source` is Python source that counts as the chapter's own.
-    """
-    values = within_reach(notebook, more_source)
+def unprinted(notebook: Notebook) -> list[str]:
+    """Return one sentence for each number in the prose that is neither printed nor in the source of a code cell."""
+    values = within_reach(notebook)
     return [
         f"cell {cell}: no code cell nearby prints or holds {number} (... {around} ...)"
         for cell, number, around in stated(notebook)
@@ -49,13 +46,13 @@ def unprinted(notebook: Notebook, more_source: str = "") -> list[str]:
     ]
 
 
-def within_reach(notebook: Notebook, more_source: str = "") -> list[set[float]]:
+def within_reach(notebook: Notebook) -> list[set[float]]:
     """Return for each cell the numbers that its prose may state."""
     cells = notebook["cells"]
     here = [set(computed(cell)) if cell["cell_type"] == "code" else set[float]() for cell in cells]
     closing = next((k for k, cell in enumerate(cells) if _CLOSING in text(cell["source"])), len(cells))
-    everywhere = set(_literals(more_source)).union(*here)
-    nearby = [set(_literals(more_source)).union(*here[max(0, k - REACH) : k + REACH + 1]) for k in range(len(cells))]
+    everywhere = set[float]().union(*here)
+    nearby = [set[float]().union(*here[max(0, k - REACH) : k + REACH + 1]) for k in range(len(cells))]
     return [nearby[k] if OPENING <= k < closing else everywhere for k in range(len(cells))]
 
 

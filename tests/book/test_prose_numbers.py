@@ -26,17 +26,10 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-@cache
-def drawn(path: Path) -> str:
-    """Return the source of the data that the chapter's cells hand to its figures, where they are in the package."""
-    source = stamps.ROOT / "code" / "attnmath" / "figures" / "catalogue" / f"{path.stem}.py"
-    return source.read_text(encoding="utf-8") if source.exists() else ""
-
-
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
 def test_numbers_in_the_prose_are_printed(notebook: Path) -> None:
     allowed = [f"nearby prints or holds {number} (" for chapter, number in ELSEWHERE if chapter == notebook.stem]
-    found = unprinted(read(notebook), drawn(notebook))
+    found = unprinted(read(notebook))
     assert [fault for fault in found if not any(a in fault for a in allowed)] == []
     assert [a for a in allowed if not any(a in fault for fault in found)] == [], "an exception that nothing needs"
 
@@ -56,7 +49,7 @@ def test_most_changed_digits_in_the_book_are_noticed() -> None:
     """A changed number can be another number of its chapter, such as 0.99 for 0.999; not more than one in eight is."""
     noticed = []
     for notebook in NOTEBOOKS:
-        values = within_reach(read(notebook), drawn(notebook))
+        values = within_reach(read(notebook))
         for cell, number, _ in stated(read(notebook)):
             if (notebook.stem, number) not in ELSEWHERE:
                 noticed += [not occurs(changed(number, by), values[cell]) for by in (-2, -1, 1, 2)]
@@ -78,7 +71,7 @@ def tiny(prose: str = PROSE, shown: str = "0.79788 (0.0251)", source: str = "n =
 
 def test_numbers_that_the_code_printed_are_accepted() -> None:
     assert unprinted(tiny()) == []
-    assert unprinted(tiny(source="n = 2 * 10**5", shown="0.7984, 2.5"), "draws = 200_000") == []
+    assert unprinted(tiny(source="n = 2 * 10**5; draws = 200_000", shown="0.7984, 2.5")) == []
 
 
 @pytest.mark.parametrize(

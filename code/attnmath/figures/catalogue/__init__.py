@@ -1,1 +1,0 @@
-"""The numbers behind the figures: a module for each chapter; each function is seeded and returns keyword arguments."""
