@@ -107,7 +107,6 @@ def falls(p, low, high, number=effective_number):
 
 @attack(
     "theorem-concentration-orders",
-    "concentration/orders",
     on=rows_and_orders,
     wrong={
         "rises with the order": lambda p, low, high: falls(p, high, low),
@@ -129,7 +128,6 @@ def chain(p, *numbers):
 
 @attack(
     "theorem-concentration-orders",
-    "concentration/orders",
     on=instances.probability_rows,
     wrong={
         "entropy below the support": lambda p: chain(p, np.exp(entropy(p)), support(p)),
