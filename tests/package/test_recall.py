@@ -295,7 +295,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, missing: str) -> None:
     assert status == 1 and len(lines) == 1 and f"{missing} is not installed" in lines[0] and ".[train]" in lines[0]
     help_alone = subprocess.run([sys.executable, "-m", "attnmath.recall", "--help"], env=environment, check=True,
                                 capture_output=True, text=True)  # fmt: skip
-    assert "1140 runs" in help_alone.stdout
+    assert "1710 runs" in help_alone.stdout
 
 
 def test_two_sweeps_into_one_table_do_not_repeat_a_run(tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ def test_the_designs_vary_one_thing_at_a_time() -> None:
     runs = sweep.grid(["pairs"], seeds=[0], rates=[0.1])
     assert [(s.attention, s.pairs) for s in runs] == list(product(ATTENTION_NAMES, (4, 8, 16)))
     assert {(s.unit, s.head, s.width) for s in runs} == {(False, 8, 32)}
-    assert len(sweep.grid()) == len(set(sweep.grid())) == 1140
+    assert len(sweep.grid()) == len(set(sweep.grid())) == 1710
 
 
 @pytest.mark.parametrize(("steps", "warm"), [(1, 1), (5, 1), (10, 1), (19, 1), (20, 2), (1000, 100)])

@@ -1,6 +1,6 @@
 """Command line: ``python -m attnmath.recall --out recall.csv --jobs 2`` runs the sweep, or what is left of it.
 
-The three designs have 1140 runs together. A run that is in the table is not repeated, so that the command goes on where
+The three designs have 1710 runs together. A run that is in the table is not repeated, so that the command goes on where
 it was interrupted.
 """
 

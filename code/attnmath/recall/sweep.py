@@ -58,7 +58,7 @@ def grid(
     A setting that two designs share occurs once.
 
     >>> len(grid(["concentration"])), len(grid())
-    (440, 1140)
+    (660, 1710)
     """
     _each("designs", designs, lambda value, name: one_of(value, DESIGNS, name))
     _each("attentions", attentions, lambda value, name: one_of(value, ATTENTION_NAMES, name))
