@@ -46,8 +46,10 @@ def contradiction(meanings: Sequence[tuple[Any, Any]]) -> str:
     >>> contradiction([(x, 2 * y), (y, 3)])
     ''
     """
-    for k, later in enumerate(meanings):
-        for earlier in meanings[:k]:
+    # Chains that build on chains bring the same definition many times; each is compared once.
+    different = [m for k, m in enumerate(meanings) if m not in meanings[:k]]
+    for k, later in enumerate(different):
+        for earlier in different[:k]:
             one, two = _at_one_place(earlier, later)
             if one != two and (isinstance(one, sp.MatrixExpr) or sp.simplify(one - two) != 0):
                 return f"{later[0]} is {one} and {two}"
