@@ -325,12 +325,12 @@ def _moments(t: Floats) -> tuple[Floats, Floats]:
 def _quotient(x: Floats) -> Floats:
     """I_2^2 / I_4 at x > 0."""
     s = (x - _CENTRE) / (x + _CENTRE)
-    ratio: Floats = chebyshev.chebval(s, _RATIO) / (x + _CENTRE)  # r_4
-    of_four = np.sqrt(np.pi / 2) * special.erfcx(x / np.sqrt(2)) / ratio
-    ratio = 3 / (x + ratio)
-    of_three = of_four / ratio
-    ratio = 2 / (x + ratio)
-    return of_three * ratio / (x + ratio)
+    r_4: Floats = chebyshev.chebval(s, _RATIO) / (x + _CENTRE)
+    r_3 = 3 / (x + r_4)
+    r_2 = 2 / (x + r_3)
+    r_1 = 1 / (x + r_2)
+    first = np.sqrt(np.pi / 2) * special.erfcx(x / np.sqrt(2))  # I_0
+    return first * r_1 * r_2 / (r_3 * r_4)
 
 
 def _log_relu_positive(t: Floats) -> Floats:

@@ -55,7 +55,7 @@ def clouds_over_diagonal(
 def errors_by_method(
     x: Real[ArrayLike, "N"], errors: Mapping[str, Real[ArrayLike, "N"]], *, xlabel: str = "", ax: Axes | None = None
 ) -> Axes:
-    """Draw relative errors as points on a logarithmic axis, between the rounding of a double and 1.
+    """Draw relative errors as open points on a logarithmic axis, between the rounding of a double and 1.
 
     errors : by label. What is smaller than the rounding is drawn at the rounding; what
     is no number, or off by more than 1, is drawn at 1.
@@ -67,9 +67,10 @@ def errors_by_method(
     words(xlabel, "xlabel")
     ax = axes_or_new(ax)
     rounding = float(np.finfo(float).eps)
-    for (label, values), style in zip(given, line_styles(), strict=False):
+    for place, ((label, values), style) in enumerate(zip(given, line_styles(), strict=False)):
         y = np.clip(np.where(np.isfinite(values), values, 1.0), rounding, 1.0)
-        ax.plot(x, y, label=label, linestyle="none", marker=style["marker"])
+        marks = {"marker": style["marker"], "fillstyle": "none", "zorder": 3 - place / len(given)}  # the first on top
+        ax.plot(x, y, label=label, linestyle="none", **marks)
     ax.set(xlabel=xlabel, ylabel="relative error", yscale="log")
     legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax
