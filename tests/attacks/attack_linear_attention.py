@@ -6,6 +6,7 @@ import instances
 import numpy as np
 from hunt import at_most, attack, equal, less, rounding
 from instances import Array
+from scipy import special
 
 
 def sparsity(a: Array) -> Array:
@@ -39,8 +40,8 @@ def by_signal_to_noise(K, q, own=True, divisor=0):
 
 
 @attack(
+    "article/8",
     "article/8-mean",
-    "article/8-exact",
     on=features,
     wrong={
         "the ratio of the vector": lambda K, q: by_signal_to_noise(K, q, own=False),
@@ -112,53 +113,110 @@ def some_query_is_as_sparse_as_the_whole_sequence(K, q):
     return by_the_trace(K, q)
 
 
-def entropy_within(a, bins, bound):
-    """Bits of bins of the width max / bins: bin k holds [k / bins, (k + 1) / bins) of the largest element."""
-    label = np.floor(a / a.max(axis=1, keepdims=True) * bins[:, None]).astype(int)
-    share = np.stack([(label == k).mean(axis=1) for k in range(10)], axis=1)
-    p = 1 - share[:, 0]
-    question = -(share[:, 0] * np.log(np.maximum(share[:, 0], 1e-300)) + p * np.log(np.maximum(p, 1e-300)))
-    entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=1)
-    cap = np.minimum(1.0, sparsity(a) ** 2 * bins)
-    slack = rounding(64 * a.shape[1], 10)
-    return at_most(entropy, question + bound(p, bins), slack) & at_most(p, cap, slack)
+not_zero = instances.nonnegative_vectors.such_that(lambda a: a.max(axis=1) > 0)
+sequences = not_zero.also(delta=lambda rng, a: rng.uniform(0.01, 3, size=len(a)))
 
 
-@attack(
-    "article/limited-information",
-    on=instances.nonnegative_vectors.such_that(lambda a: a.max(axis=1) > 0).also(
-        bins=lambda rng, a: rng.integers(1, 10, size=len(a))
-    ),
-    wrong={
-        "the bins are not counted": lambda a, bins: entropy_within(a, bins, lambda p, bins: 0 * p),
-        "a bin too few": lambda a, bins: entropy_within(a, bins, lambda p, bins: p * np.log(np.maximum(bins - 1, 1))),
-    },
-)
-def the_information_is_limited_at_a_fixed_resolution(a, bins):
-    return entropy_within(a, bins, lambda p, bins: p * np.log(bins))
+def in_units(a: Array) -> Array:
+    """The elements of each row in units of its root mean square."""
+    a = a / a.max(axis=1, keepdims=True)
+    return a / np.sqrt((a * a).mean(axis=1, keepdims=True))
 
 
-def share_of_large(x, delta, bound):
-    largest = x.max(axis=1)
-    share = (x >= (delta * largest)[:, None]).mean(axis=1)
-    scaled = x / largest[:, None]
-    c = scaled.std(axis=1) / scaled.mean(axis=1)
-    return at_most(share, bound(c, delta), rounding(32 * x.shape[1], 1 / delta))
+def share_of_large(a, delta, bound):
+    share = (in_units(a) >= delta[:, None]).mean(axis=1)
+    return at_most(share, bound(sparsity(a), delta), rounding(32 * a.shape[1], 1 / delta))
 
 
 @attack(
     "article/8-noise",
-    on=instances.nonnegative_vectors.such_that(lambda a: a.max(axis=1) > 0).also(
-        delta=lambda rng, a: rng.uniform(0.01, 1, size=len(a))
-    ),
+    on=sequences,
     wrong={
-        "the threshold is forgotten": lambda a, delta: share_of_large(a, delta, lambda c, delta: 1 / (1 + c**2)),
-        "noise is not squared": lambda a, delta: share_of_large(a, delta, lambda c, delta: 1 / (delta * (1 + c))),
-        "half of it": lambda a, delta: share_of_large(a, delta, lambda c, delta: 0.5 / (delta * (1 + c**2))),
+        "the threshold is forgotten": lambda a, delta: share_of_large(a, delta, lambda S, delta: S),
+        "the squared sparsity": lambda a, delta: share_of_large(a, delta, lambda S, delta: S**2 / delta),
+        "half of it": lambda a, delta: share_of_large(a, delta, lambda S, delta: S / (2 * delta)),
     },
 )
 def few_elements_are_large(a, delta):
-    return share_of_large(a, delta, lambda c, delta: 1 / (delta * (1 + c**2)))
+    return share_of_large(a, delta, lambda S, delta: S / delta)
+
+
+def share_of_the_largest(a, delta, bound):
+    share = (a >= (delta * a.max(axis=1))[:, None]).mean(axis=1)
+    return at_most(share, bound(sparsity(a), delta), rounding(32 * a.shape[1], 1 / delta**2))
+
+
+@attack(
+    "article/8-noise",
+    on=not_zero.also(delta=lambda rng, a: rng.uniform(0.01, 1, size=len(a))),
+    wrong={"the threshold is forgotten": lambda a, delta: share_of_the_largest(a, delta, lambda S, delta: S**2)},
+)
+def few_elements_come_near_the_largest(a, delta):
+    return share_of_the_largest(a, delta, lambda S, delta: S**2 / delta)
+
+
+def keys_with_a_large_feature(K, delta, factor):
+    """The share of keys with a feature of delta R, and d S / delta, by the sparsity of the sequence of vectors."""
+    K = K / K.max(axis=(1, 2), keepdims=True)
+    size = np.sqrt((K * K).sum(axis=2).mean(axis=1))
+    S = np.linalg.norm(K.mean(axis=1), axis=1) / size
+    share = ((delta * size)[:, None, None] <= K).any(axis=2).mean(axis=1)
+    return at_most(share, factor(K.shape[2]) * S / delta, rounding(32 * sum(K.shape[1:]), 1 / delta))
+
+
+@attack(
+    "article/8-noise",
+    on=features.also(delta=lambda rng, K, q: rng.uniform(0.01, 1, size=len(K))),
+    wrong={"half of it": lambda K, q, delta: keys_with_a_large_feature(K, delta, lambda d: d / 2)},
+)
+def few_keys_have_a_large_feature(K, q, delta):
+    return keys_with_a_large_feature(K, delta, lambda d: d)
+
+
+def entropies(labels: Array) -> Array:
+    """The entropy of each row of labels."""
+    counts = (labels[:, :, None] == labels[:, None, :]).sum(axis=2)
+    return np.log(labels.shape[1] / counts).mean(axis=1)
+
+
+def entropy_in_bins(a, delta, bound):
+    entropy = entropies(np.floor(in_units(a) / delta[:, None]))
+    return at_most(entropy, bound(sparsity(a) / delta), rounding(64 * a.shape[1], 10 / delta))
+
+
+def geometric(m: Array) -> Array:
+    """The largest entropy of a whole number that is not negative and has the mean m."""
+    return (1 + m) * np.log1p(m) - m * np.log(m)
+
+
+@attack(
+    "article/limited-information",
+    on=sequences,
+    wrong={
+        "the first part alone": lambda a, delta: entropy_in_bins(a, delta, np.log1p),
+        "the mean alone": lambda a, delta: entropy_in_bins(a, delta, lambda m: m),
+    },
+)
+def the_information_is_limited_at_a_fixed_resolution(a, delta):
+    return entropy_in_bins(a, delta, geometric)
+
+
+levels = special.ndtri((np.arange(200) + 0.5) / 200)
+
+
+def bits_grow(width, read):
+    """A wider log-normal sequence is sparser, and has more entropy when it is read so."""
+    narrow, wide = (np.exp(factor * width[:, None] * levels) for factor in (1, 2))
+    return less(sparsity(wide), sparsity(narrow)) & less(entropies(read(narrow)), entropies(read(wide)))
+
+
+@attack(
+    "article/limited-information",
+    on=instances.numbers(width=(0.5, 6)),
+    wrong={"in bins on its own scale": lambda width: bits_grow(width, lambda a: np.floor(in_units(a)))},
+)
+def octaves_carry_more_bits_with_less_signal(width):
+    return bits_grow(width, lambda a: np.floor(np.log2(a)))
 
 
 positive = instances.attention.map("G H", lambda Q, K, V: (np.abs(Q), np.abs(K))).such_that(
@@ -212,6 +270,29 @@ def with_looked_up_features(A, d):
     return equal(A[:, :, :d] @ np.eye(A.shape[1])[:d], A, 0.0)
 
 
+def attends_to_the_predecessor(base, i, masked=True, parity=2):
+    """Key j of twelve has the size base^j in the feature j mod 2, and query i asks for the parity of i - 1."""
+    place, i = np.arange(12), i[:, None]
+    wanted = (i - 1 - place) % parity == 0
+    weights = np.where(wanted & ((place <= i) | (not masked)), base[:, None] ** (place - i), 0.0)
+    share = np.take_along_axis(weights, i - 1, axis=1)[:, 0] / weights.sum(axis=1)
+    return at_most(1 - base**-2.0, share, rounding(64, 1))
+
+
+@attack(
+    "article/8-absolute",
+    "article/relative-positions",
+    on=instances.numbers(base=(1.5, 1e3)).also(i=lambda rng, base: rng.integers(1, 11, size=len(base))),
+    wrong={
+        "one feature": lambda base, i: attends_to_the_predecessor(base, i, parity=1),
+        "without the mask": lambda base, i: attends_to_the_predecessor(base, i, masked=False),
+    },
+)
+def two_features_find_the_predecessor_under_a_causal_mask(base, i):
+    """The boundary of both statements, which are about attention without a mask."""
+    return attends_to_the_predecessor(base, i)
+
+
 # Width --------------------------------------------------------------------------------------------------------------
 
 nonzero = instances.vectors.such_that(lambda x: np.abs(x).max(axis=1) > 0)
@@ -245,6 +326,23 @@ def equal_features(c, d):
     """S by (A.9) for d equal features."""
     ones = np.where(np.arange(201) < d[:, None], 1.0, 0.0)
     return 1 / np.hypot(1, c * np.linalg.norm(ones, axis=1) / ones.sum(axis=1))
+
+
+def with_averaged_norms(x, c, factor):
+    """S by (A.9), written with norms that are means over the features."""
+    x = np.abs(x) / np.abs(x).max(axis=1, keepdims=True)
+    averaged = np.sqrt((x * x).mean(axis=1)) / x.mean(axis=1)
+    S = 1 / np.hypot(1, c * averaged * factor(x.shape[1]))
+    return at_most(1 / np.hypot(1, c), S, rounding(16 * x.shape[1], 1))
+
+
+@attack(
+    "article/9-width",
+    on=nonzero.also(c=lambda rng, x: np.exp(rng.uniform(-2, 5, size=len(x)))),
+    wrong={"without the further factor": lambda x, c: with_averaged_norms(x, c, lambda d: 1.0)},
+)
+def no_width_makes_the_sparsest_row_sparser(x, c):
+    return with_averaged_norms(x, c, lambda d: 1 / np.sqrt(d))
 
 
 widths = instances.numbers(c=(0.1, 1e3)).also(d=lambda rng, c: rng.integers(1, 200, size=len(c)))

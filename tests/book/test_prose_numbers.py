@@ -16,7 +16,6 @@ from prose_numbers import OPENING, REACH, occurs, stated, unprinted, within_reac
 NOTEBOOKS = stamps.notebooks()
 #: Numbers that no cell of the chapter prints, by chapter, each with the reason why that is right. Ten at most.
 ELSEWHERE = {
-    ("linear_attention", "1.1"): "an example in thought, worked out in the sentence",
     ("squared_relu", "100 000"): "a setting of the stored benchmark",
 }
 
