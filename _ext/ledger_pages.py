@@ -21,7 +21,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
 from attnmath.ledger import VERDICTS, Row, audit
-from attnmath.ledger.claims import MIME
+from attnmath.ledger.claims import MIME, section_in_words
 from attnmath.ledger.coverage import Book
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def spoken(place: str) -> str:
     ('Section 5.1', 'Section 5.1.4, paragraph 4, sentence 3', 'Article, part 2, heading')
     """
     place = re.sub(r" p(\d+) s(\d+)", r", paragraph \1, sentence \2", place.replace(" title", ", heading"))
-    return place.replace("article.", "Article, part ") if place.startswith("article") else f"Section {place}"
+    return re.sub(r"^[\w.]+", lambda section: section_in_words(section[0]), place)
 
 
 @cache

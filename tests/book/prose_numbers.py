@@ -31,7 +31,7 @@ NO_STATEMENT = [
     re.compile(r"\]\([^)]*\)|https?://\S+"),
     re.compile(rf"\b(?:sections?|equations?|parts?|paragraphs?|sentences?)\s+{_PLACE}"
                rf"(?:(?:,\s+{_PLACE})*,?\s+(?:and|or|to)\s+{_PLACE})?", re.IGNORECASE),
-    re.compile(r"\([5A](?:\.\d+)+\)"),
+    re.compile(r"\([5AR](?:\.\d+)+\)"),
 ]  # fmt: skip
 _PRINTED = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 

@@ -19,17 +19,18 @@ def misnumbered(claims: list[tuple[str, str]], sources: list[Source]) -> Iterato
     """Yield one sentence for each id whose number is not that of its place.
 
     An id without a slash, or ``article/`` with a number, is an equation that a sentence of its place displays;
-    ``5.1.4/slug`` is a section that its place is in; ``article/7-slug`` is about an equation of the article.
+    ``5.1.4/slug`` is a section that its place is in; ``article/7-slug`` is about an equation of the article. What is
+    said of the article goes for the report.
     """
     displayed = {row.at: row.equations for source in sources for row in source.rows}
     equations = {number for numbers in displayed.values() for number in numbers}
     for name, place in claims:
         places = [one.strip().removeprefix("beyond ") for one in place.split(";")]
         shown = {number for one in places for number in displayed.get(one, ())}
-        if match := re.fullmatch(r"article/(\d+)(-.*)?", name):
-            number = f"A.{match[1]}"
-            if number not in (equations if match[2] else shown):
-                yield f"{name}: {'no row' if match[2] else f'no row of {place}'} displays ({number})"
+        if match := re.fullmatch(r"(article|report)/(\d+)(-.*)?", name):
+            number = f"{match[1][0].upper()}.{match[2]}"
+            if number not in (equations if match[3] else shown):
+                yield f"{name}: {'no row' if match[3] else f'no row of {place}'} displays ({number})"
         elif "/" not in name and name not in shown:
             yield f"{name}: no row of {place} displays ({name})"
         elif re.match(r"[\d.]+/", name) and name.partition("/")[0] not in {one.split()[0] for one in places}:

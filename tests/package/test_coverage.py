@@ -34,19 +34,32 @@ ROWS: list[dict[str, Any]] = [
     {"at": "5.1 p2 s1", "gist": "the formula again", "none": "repetition", "of": "5.1 p1 s1"},
     {"at": "article.1 title", "gist": "the introduction", "none": "heading"},
     {"at": "article.1 p1 s1", "gist": "a measure", "equations": ["A.1"]},
+    {"at": "report.2.1 title", "gist": "a heading alone", "none": "heading"},
+    {"at": "report.2.1.1 title", "gist": "a cost", "none": "heading"},
+    {"at": "report.2.1.1 p1 s1", "gist": "a product", "equations": ["R.6"]},
 ]
-SHAPE = {"5.1": [2, 1], "article.1": [1]}
-PLACES = {"5.1.1": "5.1 p1 s1", "5.1/property": "5.1 p1 s2", "article/1": "article.1 p1 s1", "own/one": "beyond 5.1"}
+SHAPE = {"5.1": [2, 1], "article.1": [1], "report.2.1": [], "report.2.1.1": [1]}
+PLACES = {
+    "5.1.1": "5.1 p1 s1",
+    "5.1/property": "5.1 p1 s2",
+    "article/1": "article.1 p1 s1",
+    "report/6": "report.2.1.1 p1 s1",
+    "own/one": "beyond 5.1",
+    "own/two": "beyond report.2.1",
+}
 PROSE = r"""
 $$ x \tag{5.1.1} $$
 
 $$ y \tag{A.1} $$
 
+$$ w \tag{R.6} $$
+
 $$ z \tag{S} $$
 
 Section 5.1 and [(5.1.1)](#equation-5.1.1) say it, and so does [the measure](#equation-A.1). See (A.1) and
 [](#equation-S). In the article's part 1 and in article equation (1) it is $relu(3.0)$. Compare Section 5.1,
-paragraph 1, sentence 2, equation 5.1.1, and Article, part 1, paragraph 1.
+paragraph 1, sentence 2, equation 5.1.1, and Article, part 1, paragraph 1. The report's section 2.1 has (R.6) in
+Report, section 2.1.1, paragraph 1, sentence 1.
 """
 
 
@@ -121,6 +134,7 @@ def test_a_bad_row_is_noticed(tmp_path: Path, rows: list[dict[str, Any]], proble
         (PLACES | {"5.1/title": "5.1 title"}, "5.1 title: both a claim and a reason"),
         (PLACES | {"own/one": "beyond 5.3"}, "own/one: place: no section 5.3"),
         (PLACES | {"own/one": "beyond article.4"}, "own/one: place: no section article.4"),
+        (PLACES | {"own/two": "beyond report.2.2"}, "own/two: place: no section report.2.2"),
         ({k: v for k, v in PLACES.items() if k != "5.1/property"}, "5.1 p1 s2: neither a claim nor a reason"),
         (PLACES | {"5.1.1": "5.1 p1 s2", "x": "5.1 p1 s1"}, "5.1.1: place: no row of 5.1 p1 s2 displays the equation"),
     ],
@@ -132,6 +146,7 @@ def test_a_misplaced_claim_is_noticed(tmp_path: Path, places: dict[str, str], pr
 MISNUMBERED = [
     (r"$$ q \tag{5.1.7} $$", "(5.1.7): no row displays it"),
     (r"$$ q \tag{A.7} $$", "(A.7): no row displays it"),
+    (r"$$ q \tag{R.7} $$", "(R.7): no row displays it"),
     (r"$$ q \tag{7} $$", "(7): no row displays it"),
     (r"$$ q \tag{5.1.1} $$", "(5.1.1): shown 2 times"),
     ("[(5.1.1)](#equation-A.1)", "a link from (5.1.1) to equation-A.1"),
@@ -352,11 +367,19 @@ def test_numbered_sections_come_first_and_every_field_is_read(tmp_path: Path) ->
 def test_a_book_lists_its_sections_chapters_and_verdicts(tmp_path: Path) -> None:
     root = write(tmp_path / "book")
     book = Book(root, ["chapters/c"])
-    assert [row.claim.id for row in book.rows] == ["5.1.1", "5.1/property", "article/1", "own/one"]
+    assert [row.claim.id for row in book.rows] == [
+        "5.1.1",
+        "5.1/property",
+        "article/1",
+        "report/6",
+        "own/one",
+        "own/two",
+    ]
     assert [(s, gist, [row.claim.id for row in rows]) for s, gist, rows in book.sections()] == [
         ("5.1", "the title", ["5.1.1", "5.1/property"]), ("article.1", "the introduction", ["article/1"]),
+        ("report.2.1.1", "a cost", ["report/6"]),
     ]  # fmt: skip
-    assert book.chapters() == {"chapters/c": {"5.1": 2, "article.1": 1}} and book.counts() == {}
+    assert book.chapters() == {"chapters/c": {"5.1": 2, "article.1": 1, "report.2.1.1": 1}} and book.counts() == {}
     assert book.by_id["article/1"].claim.place == "article.1 p1 s1" and set(book.deciding) == set(PLACES.values())
     assert Book(root, ["chapters/other"]).rows == []
     (root / "chapters" / "c.claims.yml").write_text(

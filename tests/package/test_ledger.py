@@ -643,6 +643,7 @@ def test_a_card_has_a_line_for_each_part() -> None:
         ("5.1 title", "Section 5.1, heading"),
         ("article.2 p3 s1", "Article, part 2, paragraph 3, sentence 1"),
         ("article.2 title", "Article, part 2, heading"),
+        ("report.2.1.3 p1 s1", "Report, section 2.1.3, paragraph 1, sentence 1"),
         ("beyond 5.1.4", "Our statement"),
     ],
 )

@@ -37,7 +37,7 @@ MIME = "application/vnd.attnmath.verdict+json"
 _TYPESET = "mathjax_process tex2jax_process"
 OUTCOMES = ("supported", "contradicted", "undecided")
 _ID = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
-_PLACE = re.compile(r"(?:article|\d+)(?:\.\d+)* (?:title|p\d+ s\d+)|beyond [\w. ]+")
+_PLACE = re.compile(r"(?:article|report|\d+)(?:\.\d+)* (?:title|p\d+ s\d+)|beyond [\w. ]+")
 _NEEDED = {"title", "place", "reading", "verdict"}
 _FIELDS = _NEEDED | {"holds", "grade", "scope", "outcome", "reason"}
 #: Which further field each verdict needs; no other verdict may have it.
@@ -225,6 +225,17 @@ class Card:
         )
 
 
+def section_in_words(section: str) -> str:
+    """Name a section of a source.
+
+    >>> section_in_words("5.1.4"), section_in_words("article.2"), section_in_words("report.2.1")
+    ('Section 5.1.4', 'Article, part 2', 'Report, section 2.1')
+    """
+    source, _, number = section.partition(".")
+    words = {"article": "Article, part", "report": "Report, section"}
+    return f"{words[source]} {number}" if source in words else f"Section {section}"
+
+
 def _origin(claim: Claim) -> str:
     """Say where a claim comes from.
 
@@ -234,7 +245,7 @@ def _origin(claim: Claim) -> str:
     if claim.is_own:
         return "Our statement"
     section, *rest = claim.places[0].split()
-    name = section.replace("article.", "Article, part ") if section.startswith("article") else f"Section {section}"
+    name = section_in_words(section)
     if len(rest) < 2:
         return f"{name}, heading"
     more = " and elsewhere" if len(claim.places) > 1 else ""

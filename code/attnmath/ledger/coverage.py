@@ -202,7 +202,7 @@ def _undecided(sources: list[Source], claims: list[Claim]) -> Iterator[str]:
     for claim in claims:
         for place in claim.places:
             if place.startswith("beyond"):
-                named = re.fullmatch(r"beyond (\d[\d.]*|article\.\d+)", place)
+                named = re.fullmatch(r"beyond (\d[\d.]*|article\.\d+|report\.[\d.]+)", place)
                 if named and named[1] not in sections:
                     yield f"{claim.id}: place: no section {named[1]}"
             elif place not in known:
@@ -226,15 +226,15 @@ def _unmatched_equations(sources: list[Source], claims: list[Claim], tags: Count
 
 
 def _is_own(number: str) -> bool:
-    """Return whether an equation's number is the book's own: it begins with a letter, and not with A and a dot.
+    """Return whether an equation's number is the book's own: it begins with a letter, and not with A or R and a dot.
 
-    >>> [_is_own(number) for number in ("5.1.5", "A.6", "6", "B.1", "Var")]
-    [False, False, False, True, True]
+    >>> [_is_own(number) for number in ("5.1.5", "A.6", "R.7", "6", "B.1", "Var")]
+    [False, False, False, False, True, True]
     """
-    return number[0].isalpha() and not number.startswith("A.")
+    return number[0].isalpha() and not number.startswith(("A.", "R."))
 
 
-_NUMBER = r"(?:\d+(?:\.\d+)+|A\.\d+)"
+_NUMBER = r"(?:\d+(?:\.\d+)+|[AR]\.\d+)"
 
 
 def _listed(item: str) -> str:
@@ -248,13 +248,14 @@ _SENTENCE = re.compile(r"(?:[Ss]ection\s|[Aa]rticle, part\s)(\d[\d.]*), paragrap
 _PARTS = re.compile(rf"[Aa]rticle(?:['’]s)?,?\sparts?\s{_listed('[0-9]+')}|\bparts?\s{_listed('[0-9]+')} of the art")
 _EQUATIONS = re.compile(r"\b[Ee]quations?\s" + _listed(_NUMBER))
 _OF_ARTICLE = re.compile(r"[Aa]rticle(?:['’]s)?,?\sequations?\s" + _listed("[0-9]+"))
-_BRACKETED = re.compile(r"\((\d+\.\d+\.\d+|A\.\d+)\)")  # two parts are a decimal: relu(3.0)
+_BRACKETED = re.compile(r"\((\d+\.\d+\.\d+|[AR]\.\d+)\)")  # two parts are a decimal: relu(3.0)
 
 
 def _mentions(text: str, sources: list[Source], tags: Counter[str]) -> Iterator[str]:
     """Find the links, sections, sentences and equations in a text that no table knows."""
     text = " ".join(text.split())
     sections = {section for source in sources for section in source.shape}
+    numbered = sections | {section.removeprefix("report.") for section in sections}
     places = {row.at for source in sources for row in source.rows}
     displayed = {number for source in sources for row in source.rows for number in row.equations}
     targets = {anchor_of(tag) for tag in tags}
@@ -265,10 +266,10 @@ def _mentions(text: str, sources: list[Source], tags: Counter[str]) -> Iterator[
         if named and named[1] != target:
             yield f"a link from ({named[1]}) to equation-{target}"
     for found in _SECTIONS.findall(text):
-        yield from (f"no section {n}" for n in re.findall(r"\d+(?:\.\d+)*", found) if n not in sections)
+        yield from (f"no section {n}" for n in re.findall(r"\d+(?:\.\d+)*", found) if n not in numbered)
     for section, paragraph, sentence in _SENTENCE.findall(text):
-        name = section if section in sections else f"article.{section}"
-        if f"{name} p{paragraph} s{sentence or 1}" not in places:
+        names = (section, f"article.{section}", f"report.{section}")
+        if not any(f"{name} p{paragraph} s{sentence or 1}" in places for name in names):
             yield f"no sentence {section} p{paragraph} s{sentence or 1}"
     for found in _PARTS.findall(text):
         parts = re.findall(r"\d+", " ".join(found))
