@@ -77,6 +77,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "block": lambda: 2,
     "causal": lambda: True,
     "choice": lambda: [1, 0],
+    "chunk": lambda: 2,
     "context": lambda: 1,
     "covariance": lambda: np.eye(2),
     "d": lambda: 3,
@@ -158,6 +159,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
 
 #: Where a function wants another kind of argument under the same name.
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
+    "cost.counted_linear_attention": {"Q": lambda: np.exp(rows(3, 2)), "K": lambda: np.exp(rows(3, 2))},
     "dot_product.cosine_density": {"t": lambda: 0.5},
     "dot_product.draws": {"law": lambda: COMPONENT_LAWS["uniform"], "sigma": lambda: 1.5},
     "dot_product.gaussian_cdf": {"x": lambda: [0.5, 1.0]},
