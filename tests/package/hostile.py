@@ -25,8 +25,8 @@ from attnmath.online import summarise
 
 MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts",
-    "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "initialisation",
-    "kernels", "mixing", "online", "patterns", "rank", "sparsity", "spectrum",
+    "feature_maps", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load",
+    "initialisation", "kernels", "mixing", "online", "patterns", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -78,6 +78,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "causal": lambda: True,
     "choice": lambda: [1, 0],
     "chunk": lambda: 2,
+    "coefficients": lambda: [1.0, 0.5],
     "context": lambda: 1,
     "covariance": lambda: np.eye(2),
     "d": lambda: 3,
@@ -94,6 +95,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "doublings": lambda: 3,
     "encoder": lambda: None,
     "epsilon": lambda: 0.25,
+    "error": lambda: 0.25,
     "estimates": lambda: [Estimate(1.0, 0.5), Estimate(2.0, 0.5)],
     "experts": lambda: rows(2, 2, 3),
     "feature": lambda: elu_plus_one,
@@ -107,6 +109,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "image": lambda: [1, 0],
     "k": lambda: 1,
     "lam": lambda: [0.5, 1.0],
+    "largest": lambda: 2.0,
     "law": lambda: "normal",
     "law_name": lambda: "gaussian",
     "layers": lambda: [(rows(2, 2), rows(2, 2), rows(2, 2))],
@@ -124,6 +127,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "name": lambda: "A",
     "normalise": lambda: True,
     "nu": lambda: 5,
+    "order": lambda: 2,
     "p": lambda: [0.25, 0.75],
     "path": lambda: "no-such-file.npz",
     "power": lambda: 2,
@@ -135,6 +139,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "rng": rng,
     "rows": lambda: 2,
     "rule": lambda: xavier_variance,
+    "s": lambda: [0.5, -1.0],
     "sample": lambda: "sentence",
     "samples": lambda: rows(4),
     "scale": lambda: 0.5,
@@ -167,6 +172,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "dot_product.predicted_excess_kurtosis": {"law": lambda: COMPONENT_LAWS["uniform"]},
     "dot_product.score_rows": {"sigma": lambda: 1.5},
     "estimate.slope": {"x": lambda: [0.0, 1.0, 2.0], "y": lambda: [0.0, 2.0, 3.0]},
+    "feature_maps.truncation_bound": {"relative": lambda: False},
     "gaussian_rows.deviation_for_entropy": {"entropy": lambda: 0.5},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0]},
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
