@@ -181,7 +181,7 @@ def _causal(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float,
 
 
 def _query_features(features: RandomFeatures, X: Array, shift: Array) -> Array:
-    """Return the features of queries with the keys' shift, each query's times a factor: the largest exponential is 1."""
+    """Return the features of queries with the keys' shift, times a factor: the largest exponential is 1."""
     xp = array_namespace(X)
     values, exponents, _ = features.query_parts(X)
     exponents = exponents + shift
