@@ -22,11 +22,15 @@ from attnmath.estimate import Estimate
 from attnmath.initialisation import xavier_variance
 from attnmath.kernels import elu_plus_one
 from attnmath.online import summarise
+from attnmath.random_features.maps import positive
 
 MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts",
     "feature_maps", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load",
     "initialisation", "kernels", "mixing", "online", "patterns", "rank", "sparsity", "spectrum",
+    "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "initialisation",
+    "kernels", "mixing", "online", "patterns", "random_features.attention", "random_features.maps", "rank", "sparsity",
+    "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -60,6 +64,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "A": lambda: STOCHASTIC.copy(),
     "G": lambda: rows(3, 2),
     "K": lambda: rows(3, 2),
+    "Omega": lambda: rows(4, 2),
     "P": lambda: STOCHASTIC.copy(),
     "Q": lambda: rows(3, 2),
     "S": lambda: rows(3, 3),
@@ -68,6 +73,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "W_Q": lambda: rows(2, 2),
     "W_V": lambda: rows(2, 2),
     "X": lambda: rows(3, 2),
+    "Y": lambda: rows(3, 2),
     "a": lambda: rows(3, 2),
     "above": lambda: 0.5,
     "arrays": lambda: {"a": rows(2)},
@@ -99,6 +105,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "estimates": lambda: [Estimate(1.0, 0.5), Estimate(2.0, 0.5)],
     "experts": lambda: rows(2, 2, 3),
     "feature": lambda: elu_plus_one,
+    "features": lambda: positive(rows(4, 2)),
     "first": lambda: summarise(rows(3, 2), rows(2, 2)),
     "function": lambda: list,
     "g": lambda: [1.0, 2.0],
@@ -162,6 +169,9 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "y": lambda: [0.25, 0.75],
 }
 
+DIAGONAL: dict[str, Callable[[], Any]] = {"A": lambda: np.asarray([0.1, -0.2])}
+ROOT_OF_DIAGONAL = np.diag(np.sqrt([0.6, 1.8]))
+
 #: Where a function wants another kind of argument under the same name.
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "cost.counted_linear_attention": {"Q": lambda: np.exp(rows(3, 2)), "K": lambda: np.exp(rows(3, 2))},
@@ -178,6 +188,9 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
     "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
+    "random_features.maps.aderf": DIAGONAL | {"B_q": lambda: ROOT_OF_DIAGONAL * 2, "B_k": lambda: ROOT_OF_DIAGONAL / 2},
+    "random_features.maps.gerf": {"A": lambda: 0.1},
+    "random_features.maps.sderf": DIAGONAL | {"B": lambda: ROOT_OF_DIAGONAL.copy()},
     "heads.corpus.passage": {"text": lambda: "A sentence."},
     "heads.corpus.split": {"text": lambda: "a paragraph\n\n" * 200},
 }
