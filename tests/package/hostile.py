@@ -31,6 +31,8 @@ MODULES = (
     "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "initialisation",
     "kernels", "mixing", "online", "patterns", "random_features.attention", "random_features.maps", "rank", "sparsity",
     "spectrum",
+    "kernels", "mixing", "online", "patterns", "random_features.optimal", "random_features.variance", "rank",
+    "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -74,6 +76,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "W_V": lambda: rows(2, 2),
     "X": lambda: rows(3, 2),
     "Y": lambda: rows(3, 2),
+    "Y": lambda: rows(4, 2),
     "a": lambda: rows(3, 2),
     "above": lambda: 0.5,
     "arrays": lambda: {"a": rows(2)},
@@ -129,6 +132,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "longest": lambda: 9,
     "mask": lambda: np.tril(np.ones((3, 3), bool)),
     "mean": lambda: [0.5, 1.0],
+    "moment": lambda: [0.25, 2.0],
     "method": lambda: "this package",
     "n": lambda: 3,
     "name": lambda: "A",
@@ -143,6 +147,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "ratios": lambda: [-1.0, 2.0],
     "relative": lambda: 1e-9,
     "residual": lambda: True,
+    "ridge": lambda: 1e-6,
     "rng": rng,
     "rows": lambda: 2,
     "rule": lambda: xavier_variance,
@@ -171,6 +176,8 @@ ORDINARY: dict[str, Callable[[], Any]] = {
 
 DIAGONAL: dict[str, Callable[[], Any]] = {"A": lambda: np.asarray([0.1, -0.2])}
 ROOT_OF_DIAGONAL = np.diag(np.sqrt([0.6, 1.8]))
+#: Dense exponential features in two dimensions.
+DENSE: dict[str, Callable[[], Any]] = {"A": lambda: np.asarray([-0.25, 0.0]), "relative": lambda: False}
 
 #: Where a function wants another kind of argument under the same name.
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
@@ -186,6 +193,14 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "gaussian_rows.deviation_for_entropy": {"entropy": lambda: 0.5},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0]},
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
+    **{
+        f"random_features.variance.{name}": {"relative": lambda: False}
+        for name in ("hyperbolic_variance", "positive_variance", "trigonometric_variance")
+    },
+    "random_features.variance.gerf_variance": {"A": lambda: -0.25, "relative": lambda: False},
+    "random_features.variance.sderf_variance": DENSE | {"B": lambda: np.diag([2.0**0.5, 1.0])},
+    "random_features.variance.aderf_variance": DENSE
+    | {"B_q": lambda: np.diag([1.0, 2.0]), "B_k": lambda: np.diag([2.0, 0.5])},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
     "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
     "random_features.maps.aderf": DIAGONAL | {"B_q": lambda: ROOT_OF_DIAGONAL * 2, "B_k": lambda: ROOT_OF_DIAGONAL / 2},
@@ -200,6 +215,8 @@ PROMISED = {
     "attention.masked": "-inf takes a score out of the softmax",
     "mixing.log_distances": "-inf is the logarithm of a distance of 0",
     "rank.condition_number": "inf where the smallest singular value is 0",
+    **{f"random_features.variance.{name}_variance": "-inf is the logarithm of a variance of 0"
+       for name in ("trigonometric", "positive", "hyperbolic", "gerf", "sderf", "aderf")},
     "experiments.sparsity_benchmark.printed": "it measures where the printed form breaks",
     "experiments.sparsity_benchmark.quadrature": "NaN where a moment comes out as 0",
     "experiments.sparsity_benchmark.monte_carlo": "NaN where no draw is above 0",
