@@ -26,7 +26,7 @@ from attnmath.online import summarise
 MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts",
     "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "initialisation",
-    "kernels", "mixing", "online", "patterns", "rank", "sparsity", "spectrum",
+    "kernels", "mixing", "online", "patterns", "random_features.projections", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -116,12 +116,14 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "log": lambda: False,
     "logits": lambda: rows(2, 3),
     "longest": lambda: 9,
+    "m": lambda: 5,
     "mask": lambda: np.tril(np.ones((3, 3), bool)),
     "mean": lambda: [0.5, 1.0],
     "method": lambda: "this package",
     "n": lambda: 3,
     "name": lambda: "A",
     "normalise": lambda: True,
+    "norms": lambda: "chi",
     "nu": lambda: 5,
     "p": lambda: [0.25, 0.75],
     "path": lambda: "no-such-file.npz",
@@ -132,6 +134,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "relative": lambda: 1e-9,
     "residual": lambda: True,
     "rng": rng,
+    "rounds": lambda: 2,
     "rows": lambda: 2,
     "rule": lambda: xavier_variance,
     "sample": lambda: "sentence",
@@ -168,6 +171,8 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "gaussian_rows.deviation_for_entropy": {"entropy": lambda: 0.5},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0]},
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
+    "random_features.projections.hadamard": {"d": lambda: 4},
+    "random_features.projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
     "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
     "heads.corpus.passage": {"text": lambda: "A sentence."},
