@@ -26,7 +26,8 @@ from attnmath.online import summarise
 MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts",
     "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "initialisation",
-    "kernels", "mixing", "online", "patterns", "random_features.projections", "rank", "sparsity", "spectrum",
+    "kernels", "mixing", "online", "patterns", "random_features.orthogonal",
+    "random_features.projections", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -85,6 +86,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "d_model": lambda: 3,
     "d_out": lambda: 2,
     "d_v": lambda: 2,
+    "coupling": lambda: "orthogonal",
     "dP": lambda: rows(3, 3),
     "depth": lambda: 2,
     "deviation": lambda: 0.5,
@@ -122,6 +124,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "method": lambda: "this package",
     "n": lambda: 3,
     "name": lambda: "A",
+    "norm": lambda: [0.5, 1.0],
     "normalise": lambda: True,
     "norms": lambda: "chi",
     "nu": lambda: 5,
@@ -130,6 +133,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "power": lambda: 2,
     "q": lambda: [1.0, 2.0],
     "r": lambda: 1,
+    "radius": lambda: 1.5,
     "ratios": lambda: [-1.0, 2.0],
     "relative": lambda: 1e-9,
     "residual": lambda: True,
@@ -143,6 +147,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "second": lambda: summarise(rows(3, 2), rows(2, 2)),
     "sigma": lambda: [2.0, 1.0],
     "size": lambda: 4,
+    "square": lambda: [0.5, 1.0],
     "skip": lambda: True,
     "steps": lambda: 2,
     "stride": lambda: 2,
@@ -159,6 +164,9 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "y": lambda: [0.25, 0.75],
 }
 
+#: A query and a key of a kernel.
+PAIR: dict[str, Callable[[], Any]] = {"x": lambda: rows(3, 2), "y": lambda: rows(3, 2), "relative": lambda: False}
+
 #: Where a function wants another kind of argument under the same name.
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "dot_product.cosine_density": {"t": lambda: 0.5},
@@ -171,6 +179,8 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "gaussian_rows.deviation_for_entropy": {"entropy": lambda: 0.5},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0]},
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
+    "random_features.orthogonal.gerf_variance": {**PAIR, "A": lambda: -0.25},
+    **{f"random_features.orthogonal.{kind}_variance": PAIR for kind in ("hyperbolic", "positive", "trigonometric")},
     "random_features.projections.hadamard": {"d": lambda: 4},
     "random_features.projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
