@@ -33,6 +33,8 @@ MODULES = (
     "spectrum",
     "kernels", "mixing", "online", "patterns", "random_features.optimal", "random_features.variance", "rank",
     "sparsity", "spectrum",
+    "kernels", "mixing", "online", "patterns", "random_features.orthogonal",
+    "random_features.projections", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -96,6 +98,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "d_model": lambda: 3,
     "d_out": lambda: 2,
     "d_v": lambda: 2,
+    "coupling": lambda: "orthogonal",
     "dP": lambda: rows(3, 3),
     "depth": lambda: 2,
     "deviation": lambda: 0.5,
@@ -130,13 +133,16 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "log": lambda: False,
     "logits": lambda: rows(2, 3),
     "longest": lambda: 9,
+    "m": lambda: 5,
     "mask": lambda: np.tril(np.ones((3, 3), bool)),
     "mean": lambda: [0.5, 1.0],
     "moment": lambda: [0.25, 2.0],
     "method": lambda: "this package",
     "n": lambda: 3,
     "name": lambda: "A",
+    "norm": lambda: [0.5, 1.0],
     "normalise": lambda: True,
+    "norms": lambda: "chi",
     "nu": lambda: 5,
     "order": lambda: 2,
     "p": lambda: [0.25, 0.75],
@@ -144,11 +150,13 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "power": lambda: 2,
     "q": lambda: [1.0, 2.0],
     "r": lambda: 1,
+    "radius": lambda: 1.5,
     "ratios": lambda: [-1.0, 2.0],
     "relative": lambda: 1e-9,
     "residual": lambda: True,
     "ridge": lambda: 1e-6,
     "rng": rng,
+    "rounds": lambda: 2,
     "rows": lambda: 2,
     "rule": lambda: xavier_variance,
     "s": lambda: [0.5, -1.0],
@@ -158,6 +166,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "second": lambda: summarise(rows(3, 2), rows(2, 2)),
     "sigma": lambda: [2.0, 1.0],
     "size": lambda: 4,
+    "square": lambda: [0.5, 1.0],
     "skip": lambda: True,
     "steps": lambda: 2,
     "stride": lambda: 2,
@@ -178,6 +187,8 @@ DIAGONAL: dict[str, Callable[[], Any]] = {"A": lambda: np.asarray([0.1, -0.2])}
 ROOT_OF_DIAGONAL = np.diag(np.sqrt([0.6, 1.8]))
 #: Dense exponential features in two dimensions.
 DENSE: dict[str, Callable[[], Any]] = {"A": lambda: np.asarray([-0.25, 0.0]), "relative": lambda: False}
+#: A query and a key of a kernel.
+PAIR: dict[str, Callable[[], Any]] = {"x": lambda: rows(3, 2), "y": lambda: rows(3, 2), "relative": lambda: False}
 
 #: Where a function wants another kind of argument under the same name.
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
@@ -201,6 +212,10 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "random_features.variance.sderf_variance": DENSE | {"B": lambda: np.diag([2.0**0.5, 1.0])},
     "random_features.variance.aderf_variance": DENSE
     | {"B_q": lambda: np.diag([1.0, 2.0]), "B_k": lambda: np.diag([2.0, 0.5])},
+    "random_features.orthogonal.gerf_variance": {**PAIR, "A": lambda: -0.25},
+    **{f"random_features.orthogonal.{kind}_variance": PAIR for kind in ("hyperbolic", "positive", "trigonometric")},
+    "random_features.projections.hadamard": {"d": lambda: 4},
+    "random_features.projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
     "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
     "random_features.maps.aderf": DIAGONAL | {"B_q": lambda: ROOT_OF_DIAGONAL * 2, "B_k": lambda: ROOT_OF_DIAGONAL / 2},
