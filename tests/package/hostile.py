@@ -77,7 +77,6 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "W_Q": lambda: rows(2, 2),
     "W_V": lambda: rows(2, 2),
     "X": lambda: rows(3, 2),
-    "Y": lambda: rows(3, 2),
     "Y": lambda: rows(4, 2),
     "a": lambda: rows(3, 2),
     "above": lambda: 0.5,
@@ -230,8 +229,10 @@ PROMISED = {
     "attention.masked": "-inf takes a score out of the softmax",
     "mixing.log_distances": "-inf is the logarithm of a distance of 0",
     "rank.condition_number": "inf where the smallest singular value is 0",
-    **{f"random_features.variance.{name}_variance": "-inf is the logarithm of a variance of 0"
-       for name in ("trigonometric", "positive", "hyperbolic", "gerf", "sderf", "aderf")},
+    **{
+        f"random_features.variance.{name}_variance": "-inf is the logarithm of a variance of 0"
+        for name in ("trigonometric", "positive", "hyperbolic", "gerf", "sderf", "aderf")
+    },
     "experiments.sparsity_benchmark.printed": "it measures where the printed form breaks",
     "experiments.sparsity_benchmark.quadrature": "NaN where a moment comes out as 0",
     "experiments.sparsity_benchmark.monte_carlo": "NaN where no draw is above 0",
