@@ -89,8 +89,21 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
     "gradients.attention_gradients": {"mask": lambda: np.tril(np.ones((3, 3), bool))},
     "kernels.linear_attention": {"causal": lambda: False},
     "kernels.linear_attention_recurrent": {"Q": lambda: rows(7, 5, 2)},
+    **{
+        f"random_features.attention.{name}": {"causal": lambda: False}
+        for name in ("attention_estimate", "performer_attention")
+    },
+    "random_features.attention.kernel_estimate": {"X": lambda: rows(7, 3, 2), "Y": lambda: rows(5, 2)},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0, 3.0]},
     "online.summarise": {"S": lambda: rows(3, 5)},
+    **{
+        f"random_features.optimal.optimal_{name}": {"X": lambda: rows(3, 2), "Y": lambda: rows(5, 2)}
+        for name in ("gerf", "sderf", "aderf")
+    },
+    **{
+        f"random_features.variance.{name}_variance": {"x": lambda: rows(3, 2), "y": lambda: rows(3, 2)}
+        for name in ("trigonometric", "positive", "hyperbolic", "gerf", "sderf", "aderf")
+    },
 }
 
 #: Where there is no shape to tell: function or class, and parameter, field or "return".
