@@ -1,0 +1,161 @@
+"""Parameters of FAVOR++ and FAVOR# that fit given queries and keys (the report's section 2.2.4).
+
+All three functions minimise one objective: the mean over all pairs (x_i, y_j) of the logarithm of the second moment
+of one feature product. With c = M x + M^(-T) y it is, up to the mean of 2 x . y,
+
+    sum_l log(1 - 4 a_l) - log(1 - 8 a_l) / 2 + mean(c_l^2) / (1 - 8 a_l),
+
+so first and second moments of the rows decide, in O(n d^2). Nothing is said of a single pair, nor of the mean of the
+variance itself.
+
+X : n queries x, one a row.  Y : m keys y. Both already scaled, so that the kernel is exp(x . y).
+"""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+from jaxtyping import Float, Real
+
+from attnmath.arrays import Array, ArrayLike
+from attnmath.checks import about, describe, finite, in_range, number, real_array, same_dtype, scalar, silent
+
+
+def optimal_gerf(X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"]) -> float:
+    """Return the coefficient A of FAVOR++: `optimal_coefficient` at the mean of |x_i + y_j|^2 over d.
+
+    >>> round(optimal_gerf([[1.0]], [[1.0]]), 6)
+    -1.101884
+    """
+    X, Y = _rows(X, Y)
+    xp = array_namespace(X, Y)
+    with silent():
+        moment = xp.sum(xp.linalg.diagonal(_second_moment_of_sum(X, Y))) / X.shape[1]
+        return scalar(optimal_coefficient(in_range(moment, "X, Y")))
+
+
+def optimal_sderf(
+    X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"]
+) -> tuple[Float[Array, "d"], Float[Array, "d d"]]:
+    """Return A and B of the symmetric FAVOR#: the eigenbasis of the second moment of x_i + y_j, one A for each axis.
+
+    The minimum over all symmetric A and all B with B_q = B_k = B.
+
+    >>> A, B = optimal_sderf([[1.0, 0.0]], [[1.0, 0.0]])
+    >>> A.round(6).tolist()
+    [0.0, -1.101884]
+    """
+    X, Y = _rows(X, Y)
+    with silent(), about("X, Y"):
+        A, basis = _by_axes(in_range(_second_moment_of_sum(X, Y), "their second moments"))
+        return A, *_scaled(A, basis)
+
+
+def optimal_aderf(
+    X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"], *, ridge: float = 1e-6
+) -> tuple[Float[Array, "d"], Float[Array, "d d"], Float[Array, "d d"]]:
+    """Return A, B_q and B_k of the asymmetric FAVOR#.
+
+    First x -> M x and y -> M^(-T) y with the smallest trace of the second moment of M x_i + M^(-T) y_j: this makes the
+    second moments of both equal. That is the minimum over all B_q and B_k with one coefficient for all axes. Then
+    `optimal_sderf` on the result, which lowers the objective further; the minimum over all A, B_q and B_k together may
+    be lower still.
+
+    ridge : is added to both second moments, in units of their mean eigenvalue; 0 needs matrices of full rank.
+
+    >>> A, B_q, B_k = optimal_aderf([[4.0], [-4.0]], [[1.0], [-1.0]])
+    >>> round(float(abs(B_k[0, 0] / B_q[0, 0])), 6)
+    4.0
+    """
+    X, Y = _rows(X, Y)
+    ridge = number(ridge, "ridge", "a number of at least 0")
+    if not 0 <= ridge <= 1:
+        raise ValueError(f"ridge: expected a number from 0 to 1, got {ridge}")
+    xp = array_namespace(X, Y)
+    with silent(), about("X, Y, ridge"):
+        (values_X, vectors_X), (values_Y, vectors_Y) = (_eigen(_moment(R, ridge)) for R in (X, Y))
+        roots_X, roots_Y = xp.sqrt(values_X), xp.sqrt(values_Y)
+        U, singular, Vh = xp.linalg.svd(
+            roots_X[:, None] * xp.matmul(xp.matrix_transpose(vectors_X), vectors_Y) * roots_Y
+        )
+        root = xp.sqrt(singular)[:, None]
+        M_q = xp.matmul(root * xp.matrix_transpose(U) / roots_X, xp.matrix_transpose(vectors_X))
+        M_k = xp.matmul(root * Vh / roots_Y, xp.matrix_transpose(vectors_Y))
+        in_range(M_q, "their second moments")
+        in_range(M_k, "their second moments")
+        A, basis = _by_axes(
+            _second_moment_of_sum(*(xp.matmul(R, xp.matrix_transpose(M)) for R, M in ((X, M_q), (Y, M_k))))
+        )
+        return A, *_scaled(A, xp.matmul(basis, M_q), xp.matmul(basis, M_k))
+
+
+def optimal_coefficient(moment: Real[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
+    """Return the a that minimises log(1 - 4a) - log(1 - 8a)/2 + s/(1 - 8a) for s >= 0: a root of 16a^2 + (4s - 2)a = s.
+
+    moment : s, the mean of (x_l + y_l)^2 along one axis.
+
+    >>> float(optimal_coefficient(0.5))
+    -0.1767766952966369
+    """
+    s = finite(real_array(moment, "moment"), "moment")
+    xp = array_namespace(s)
+    if bool(xp.any(s < 0)):
+        raise ValueError(f"moment: expected non-negative numbers, got one of {scalar(xp.min(s)):.3g}")
+    with silent():
+        root = in_range(xp.sqrt((2 * s + 1) ** 2 + 8 * s), "moment")
+        # Two forms of one root: each avoids the subtraction of nearly equal numbers on its side.
+        small = xp.minimum(s, xp.full_like(s, 0.5))
+        return xp.where(s < 0.5, (0 - s) / (1 - 2 * small + root), (1 - 2 * s - root) / 16)
+
+
+def _rows(X: Array, Y: Array) -> tuple[Array, Array]:
+    X, Y = (finite(real_array(R, name, ndim=2), name) for R, name in ((X, "X"), (Y, "Y")))
+    same_dtype(X=X, Y=Y)
+    if X.shape[1] != Y.shape[1]:
+        raise ValueError(f"X, Y: expected rows of one length d, got X {describe(X)} and Y {describe(Y)}")
+    if X.dtype.itemsize < 4:
+        raise TypeError(f"X, Y: expected single or double precision, got {describe(X)}")
+    return X, Y
+
+
+def _second_moment_of_sum(X: Array, Y: Array) -> Array:
+    """Mean of (x_i + y_j)(x_i + y_j)^T over all pairs: two covariance matrices, and the square of the mean sum."""
+    xp = array_namespace(X, Y)
+    mean_X, mean_Y = xp.mean(X, axis=0, keepdims=True), xp.mean(Y, axis=0, keepdims=True)
+    mean = mean_X + mean_Y
+    return _moment(X - mean_X) + _moment(Y - mean_Y) + xp.matmul(xp.matrix_transpose(mean), mean)
+
+
+def _moment(R: Array, ridge: float = 0.0) -> Array:
+    xp = array_namespace(R)
+    moment = xp.matmul(xp.matrix_transpose(R), R) / R.shape[0]
+    if ridge:
+        size = ridge * xp.sum(xp.linalg.diagonal(moment)) / R.shape[1]
+        moment = moment + size * xp.eye(R.shape[1], dtype=R.dtype, device=getattr(R, "device", None))
+    return moment
+
+
+def _eigen(moment: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors (columns) of a second moment of full rank."""
+    xp = array_namespace(moment)
+    values, vectors = xp.linalg.eigh(in_range(moment, "their second moments"))
+    if not bool(values[0] > values.shape[0] * xp.finfo(moment.dtype).eps * values[-1]):
+        raise ValueError("expected second moments of full rank, or a larger ridge, got a singular matrix")
+    return values, vectors
+
+
+def _by_axes(moment: Array) -> tuple[Array, Array]:
+    """The best coefficient for each eigenvector of the second moment of a sum, and the eigenvectors as rows."""
+    xp = array_namespace(moment)
+    values, vectors = xp.linalg.eigh(moment)
+    return optimal_coefficient(xp.where(values > 0, values, xp.zeros_like(values))), xp.matrix_transpose(vectors)
+
+
+def _scaled(A: Array, *changes: Array) -> tuple[Array, ...]:
+    """The matrices B = (I - 4A)^(1/2) M of linear changes M.
+
+    The sign of a row is free, and libraries of linear algebra differ in it; here the first matrix decides it.
+    """
+    xp = array_namespace(A, *changes)
+    flip = xp.astype(xp.sum(changes[0], axis=1) < 0, A.dtype)
+    scale = xp.sqrt(1 - 4 * A) * (1 - 2 * flip)
+    return tuple(scale[:, None] * M for M in changes)

@@ -1,0 +1,117 @@
+"""Parameters of FAVOR++ and FAVOR# against their first-order conditions, perturbations and scipy's minimisers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import both_backends, make
+from scipy import linalg, optimize
+
+from attnmath.random_features import optimal, variance
+
+rng = np.random.default_rng(8)
+D = 4
+X = rng.standard_normal((60, D)) @ rng.standard_normal((D, D)) + [0.5, 0.0, -1.0, 0.2]
+Y = 0.5 * rng.standard_normal((45, D)) @ rng.standard_normal((D, D)) + [0.3, 0.1, 0.0, -0.4]
+
+
+def objective(A: np.ndarray, B_q: np.ndarray, B_k: np.ndarray) -> float:
+    """Mean over all pairs of the log relative second moment."""
+    logs = variance.aderf_variance(X[:, None], Y[None], A, B_q, B_k, relative=True, log=True)
+    return float(np.logaddexp(0, logs).mean())
+
+
+def at_coefficient(a: float) -> float:
+    return float(np.logaddexp(0, variance.gerf_variance(X[:, None], Y[None], a, relative=True, log=True)).mean())
+
+
+def test_one_coefficient_is_the_minimiser_that_scipy_finds() -> None:
+    found = optimize.minimize_scalar(at_coefficient, bounds=(-50, 0.12), method="bounded", options={"xatol": 1e-10})
+    assert optimal.optimal_gerf(X, Y) == pytest.approx(found.x, rel=1e-5)
+
+
+@pytest.mark.parametrize("s", [0.0, 1e-12, 1e-3, 0.4999999, 0.5, 0.5000001, 3.0, 1e6, 1e100])
+def test_the_coefficient_solves_its_quadratic_equation(s: float) -> None:
+    a = float(optimal.optimal_coefficient(s))
+    assert a <= 0
+    assert (1 - 8 * a) * (-4 * a) == pytest.approx(2 * s * (1 - 4 * a), rel=1e-14)
+
+
+def test_the_symmetric_optimum_beats_its_neighbours_and_every_rotation() -> None:
+    A, B = optimal.optimal_sderf(X, Y)
+    np.testing.assert_allclose(B.T @ np.diag(1 / (1 - 4 * A)) @ B, np.eye(D), atol=1e-12)
+    best = objective(A, B, B)
+    assert best < at_coefficient(optimal.optimal_gerf(X, Y))
+    basis = B / np.sqrt(1 - 4 * A)[:, None]
+    draws = np.random.default_rng(1)
+    for size in (1e-3, 1e-2, 0.1, 1.0):
+        for _ in range(20):
+            skew = size * draws.standard_normal((D, D))
+            rotated = linalg.expm(skew - skew.T) @ basis
+            other = np.minimum(A + size * draws.standard_normal(D), 0.12)
+            for a, Q in ((A, rotated), (other, basis), (other, rotated)):
+                matrix = np.sqrt(1 - 4 * a)[:, None] * Q
+                assert objective(a, matrix, matrix) > best
+
+
+def test_the_linear_change_makes_second_moments_equal_and_their_trace_least() -> None:
+    A, B_q, B_k = optimal.optimal_aderf(X, Y, ridge=0.0)
+    root = np.sqrt(1 - 4 * A)[:, None]
+    M, N = B_q / root, B_k / root
+    np.testing.assert_allclose(M.T @ N, np.eye(D), atol=1e-10)
+    U, V = X @ M.T, Y @ N.T
+    np.testing.assert_allclose(U.T @ U / len(U), V.T @ V / len(V), atol=1e-10)
+
+    moments = [R.T @ R / len(R) for R in (X, Y)]
+
+    def trace(entries: np.ndarray) -> float:
+        change = entries.reshape(D, D)
+        P = change.T @ change
+        return float(np.trace(P @ moments[0]) + np.trace(np.linalg.solve(P, moments[1])))
+
+    found = optimize.minimize(trace, np.eye(D).ravel(), options={"gtol": 1e-9})
+    assert trace(M.ravel()) == pytest.approx(found.fun, rel=1e-8)
+    nuclear = np.linalg.svd(linalg.sqrtm(moments[0]) @ linalg.sqrtm(moments[1]), compute_uv=False).sum()
+    assert trace(M.ravel()) == pytest.approx(2 * nuclear, rel=1e-10)
+
+
+def test_the_asymmetric_optimum_is_below_one_coefficient_for_all_axes() -> None:
+    A, B_q, B_k = optimal.optimal_aderf(X, Y)
+    root = np.sqrt(1 - 4 * A)[:, None]
+    shared = optimal.optimal_gerf(X @ (B_q / root).T, Y @ (B_k / root).T)
+    scale = np.sqrt(1 - 4 * shared)
+    one = objective(np.full(D, shared), scale * B_q / root, scale * B_k / root)
+    assert objective(A, B_q, B_k) < one < at_coefficient(optimal.optimal_gerf(X, Y))
+    draws = np.random.default_rng(2)
+    for size in (1e-2, 0.1):
+        for _ in range(20):
+            change = linalg.expm(size * draws.standard_normal((D, D)))
+            moved = scale * B_q / root @ change, scale * B_k / root @ np.linalg.inv(change).T
+            a = optimal.optimal_gerf(X @ (moved[0] / scale).T, Y @ (moved[1] / scale).T)
+            fresh = np.sqrt(1 - 4 * a) / scale
+            assert objective(np.full(D, a), fresh * moved[0], fresh * moved[1]) >= one - 1e-12
+
+
+@both_backends
+def test_both_libraries(backend: str) -> None:
+    given = [make(backend, a) for a in (X, Y)]
+    A, B_q, B_k = optimal.optimal_aderf(*given)
+    assert type(A) is type(B_q) is type(B_k) is type(given[0])
+    np.testing.assert_allclose(np.asarray(B_q), optimal.optimal_aderf(X, Y)[1], rtol=1e-9, atol=1e-12)
+    assert optimal.optimal_gerf(*given) == pytest.approx(optimal.optimal_gerf(X, Y), rel=1e-12)
+
+
+def test_few_rows_need_a_ridge() -> None:
+    with pytest.raises(ValueError, match="X, Y, ridge: expected second moments of full rank"):
+        optimal.optimal_aderf(X[:2], Y, ridge=0.0)
+    A, B_q, B_k = optimal.optimal_aderf(X[:2], Y)
+    np.testing.assert_allclose(B_q.T @ np.diag(1 / (1 - 4 * A)) @ B_k, np.eye(D), atol=1e-9)
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(ValueError, match="X, Y: expected rows of one length d"):
+        optimal.optimal_gerf(X, Y[:, :2])
+    with pytest.raises(ValueError, match="ridge: expected a number from 0 to 1"):
+        optimal.optimal_aderf(X, Y, ridge=-1.0)
+    with pytest.raises(ValueError, match="moment: expected non-negative"):
+        optimal.optimal_coefficient([-1.0])
