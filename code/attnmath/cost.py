@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import fits_memory, floats, generator, in_range, positive_integer
+from attnmath.checks import fits_memory, flag, floats, generator, in_range, positive_integer, silent
 from attnmath.checks import function as checked_function
 
 STAGES = ("scores", "scaling", "softmax", "values")
+LINEAR_STAGES = ("table", "sums", "numerators", "denominators", "quotients")
 
 
 def dot_operations(d: Any) -> Any:
@@ -69,6 +70,44 @@ def projection_operations(n: Any, d_model: Any, d_out: Any) -> Any:
     return _size(n, "n") * _size(d_out, "d_out") * dot_operations(_size(d_model, "d_model"))
 
 
+def linear_attention_operations(
+    n: Any, r: Any, d_v: Any, *, causal: bool = False, chunk: Any | None = None
+) -> dict[str, Any]:
+    """Operations of linear attention for n queries and n keys with r features each, the features given.
+
+    causal=False: the sums S = phi(K)^T V and z over all keys, then the numerators phi(Q) S, the denominators
+    phi(Q) z and their quotients. causal=True: the recurrence, where S and z begin with 0 and every token adds
+    to them; with a chunk, that number of tokens at a time, whose full table of chunk x chunk weights is formed,
+    and masked (this is no operation on numbers), before it meets V and a column of ones. (The last chunk is
+    shorter where chunk does not divide n; formulas in symbols take n/chunk whole chunks.)
+
+    Numbers give numbers, sympy symbols give formulas.
+
+    >>> linear_attention_operations(4, 2, 2)
+    {'table': 0, 'sums': 34, 'numerators': 24, 'denominators': 12, 'quotients': 8}
+    """
+    n, r, d_v = _size(n, "n"), _size(r, "r"), _size(d_v, "d_v")
+    causal = flag(causal, "causal")
+    rows = {"numerators": n * d_v * dot_operations(r), "denominators": n * dot_operations(r), "quotients": n * d_v}
+    if not causal:
+        return {"table": 0 * n, "sums": r * d_v * dot_operations(n) + r * (n - 1), **rows}
+    if chunk is None:
+        return {"table": 0 * n, "sums": n * r * (2 * d_v + 1), **rows}
+    chunk = _size(chunk, "chunk")
+    if isinstance(n, int) and isinstance(chunk, int):
+        whole, rest = divmod(n, chunk)
+        parts = [(whole, chunk), (1, rest)] if rest else [(whole, chunk)]
+    else:
+        parts = [(n / chunk, chunk)]
+    rows["numerators"] += sum(count * c * d_v * 2 * c for count, c in parts)  # the table's part, and one addition
+    rows["denominators"] += sum(count * c * c for count, c in parts)
+    return {
+        "table": sum(count * c * c * dot_operations(r) for count, c in parts),
+        "sums": sum(count * r * (2 * c * d_v + c) for count, c in parts),
+        **rows,
+    }
+
+
 class Tally:
     """Arithmetic that counts itself: every operation on numbers adds one to the current stage."""
 
@@ -108,6 +147,60 @@ def counted_attention(
     O = [[_dot(tally, row, column) for column in V.T.tolist()] for row in P]  # noqa: E741
     in_range(np.asarray(O), "V")
     return O, {stage: tally.counts[stage] for stage in STAGES}
+
+
+def counted_linear_attention(
+    Q: Real[ArrayLike, "n r"],
+    K: Real[ArrayLike, "n r"],
+    V: Real[ArrayLike, "n d_v"],
+    *,
+    causal: bool = False,
+    chunk: int | None = None,
+) -> tuple[list[list[float]], dict[str, int]]:
+    """Linear attention of features Q and K, one scalar operation at a time, as `linear_attention_operations` has it.
+
+    Returns the output, in rows, and the number of additions, multiplications and divisions of each part.
+
+    >>> counted_linear_attention([[2.0]], [[3.0]], [[5.0]])[0]
+    [[5.0]]
+    """
+    Q, K, V = (floats(a, name, ndim=2) for a, name in ((Q, "Q"), (K, "K"), (V, "V")))
+    causal = flag(causal, "causal")
+    chunk = None if chunk is None else positive_integer(chunk, "chunk")
+    if K.shape != Q.shape or len(V) != len(K):
+        raise ValueError(f"Q, K, V: expected shapes (n, r), (n, r), (n, d_v), got {Q.shape}, {K.shape}, {V.shape}")
+    tally = Tally()
+    n = len(Q)
+    values = np.column_stack([V, np.ones(n)])  # the last column of the sums is z
+    size = n if not causal else 1 if chunk is None else chunk
+    state = np.zeros((Q.shape[1], values.shape[1]))
+    out = []
+    with silent():
+        for start in range(0, n, size):
+            part = slice(start, min(start + size, n))
+            tally.stage = "table"
+            chunked = causal and chunk is not None
+            table = [[_dot(tally, q, k) for k in K[part].tolist()] for q in Q[part].tolist()] if chunked else []
+            before, state = state, _added(tally, state, K[part], values[part], first=not causal)
+            for i, q in enumerate(Q[part].tolist()):
+                sums = []
+                for column in range(values.shape[1]):
+                    tally.stage = "denominators" if column == V.shape[1] else "numerators"
+                    total = _dot(tally, q, (before if chunked else state)[:, column].tolist())
+                    if chunked:
+                        masked = [w if j <= i else 0.0 for j, w in enumerate(table[i])]
+                        weighted = masked if column == V.shape[1] else [
+                            tally(_times, w, v) for w, v in zip(masked, V[part, column].tolist(), strict=True)
+                        ]  # fmt: skip
+                        total = tally(_plus, total, _reduce(tally, _plus, weighted))
+                    sums.append(total)
+                in_range(np.asarray(sums), "Q, K, V")
+                if sums[-1] == 0:
+                    raise ValueError("Q, K: expected weights that do not sum to 0, got a query for which they do")
+                tally.stage = "quotients"
+                out.append([tally(_divided, total, sums[-1]) for total in sums[:-1]])
+    in_range(np.asarray(out), "Q, K, V")
+    return out, {stage: tally.counts[stage] for stage in LINEAR_STAGES}
 
 
 def peak_memory(function: Callable[..., Any], *arguments: Any) -> int:
@@ -165,6 +258,23 @@ def _plus(a: float, b: float) -> float:
     return a + b
 
 
+def _divided(a: float, b: float) -> float:
+    return a / b
+
+
+def _added(tally: Tally, state: Any, K: Any, values: Any, *, first: bool) -> Any:
+    """Return the sums of k v^T, added to the state before; values has ones in its last column, which cost nothing."""
+    tally.stage = "sums"
+    new = np.empty_like(state)
+    for column in range(state.shape[1]):
+        ones = column == state.shape[1] - 1
+        for row in range(state.shape[0]):
+            pairs = zip(K[:, row].tolist(), values[:, column].tolist(), strict=True)
+            products = [k if ones else tally(_times, k, v) for k, v in pairs]
+            new[row, column] = _reduce(tally, _plus, products if first else [float(state[row, column]), *products])
+    return new
+
+
 def _dot(tally: Tally, a: list[float], b: list[float]) -> float:
     products = [tally(_times, x, y) for x, y in zip(a, b, strict=True)]
     return _reduce(tally, _plus, products)
@@ -174,7 +284,7 @@ def _softmax(tally: Tally, row: list[float]) -> list[float]:
     top = _reduce(tally, max, row)
     powers = [tally(math.exp, tally(lambda a, b: a - b, s, top)) for s in row]
     total = _reduce(tally, _plus, powers)
-    return [tally(lambda a, b: a / b, p, total) for p in powers]
+    return [tally(_divided, p, total) for p in powers]
 
 
 def _reduce(tally: Tally, operation: Callable[..., float], values: list[float]) -> float:

@@ -22,12 +22,19 @@ from attnmath.estimate import Estimate
 from attnmath.initialisation import xavier_variance
 from attnmath.kernels import elu_plus_one
 from attnmath.online import summarise
+from attnmath.random_features.maps import positive
 
 MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts",
+    "feature_maps", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load",
+    "initialisation", "kernels", "mixing", "online", "patterns", "rank", "sparsity", "spectrum",
     "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "initialisation",
+    "kernels", "mixing", "online", "patterns", "random_features.attention", "random_features.maps", "rank", "sparsity",
+    "spectrum",
     "kernels", "mixing", "online", "patterns", "random_features.optimal", "random_features.variance", "rank",
     "sparsity", "spectrum",
+    "kernels", "mixing", "online", "patterns", "random_features.orthogonal",
+    "random_features.projections", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -61,6 +68,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "A": lambda: STOCHASTIC.copy(),
     "G": lambda: rows(3, 2),
     "K": lambda: rows(3, 2),
+    "Omega": lambda: rows(4, 2),
     "P": lambda: STOCHASTIC.copy(),
     "Q": lambda: rows(3, 2),
     "S": lambda: rows(3, 3),
@@ -79,6 +87,8 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "block": lambda: 2,
     "causal": lambda: True,
     "choice": lambda: [1, 0],
+    "chunk": lambda: 2,
+    "coefficients": lambda: [1.0, 0.5],
     "context": lambda: 1,
     "covariance": lambda: np.eye(2),
     "d": lambda: 3,
@@ -87,6 +97,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "d_model": lambda: 3,
     "d_out": lambda: 2,
     "d_v": lambda: 2,
+    "coupling": lambda: "orthogonal",
     "dP": lambda: rows(3, 3),
     "depth": lambda: 2,
     "deviation": lambda: 0.5,
@@ -95,9 +106,11 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "doublings": lambda: 3,
     "encoder": lambda: None,
     "epsilon": lambda: 0.25,
+    "error": lambda: 0.25,
     "estimates": lambda: [Estimate(1.0, 0.5), Estimate(2.0, 0.5)],
     "experts": lambda: rows(2, 2, 3),
     "feature": lambda: elu_plus_one,
+    "features": lambda: positive(rows(4, 2)),
     "first": lambda: summarise(rows(3, 2), rows(2, 2)),
     "function": lambda: list,
     "g": lambda: [1.0, 2.0],
@@ -108,6 +121,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "image": lambda: [1, 0],
     "k": lambda: 1,
     "lam": lambda: [0.5, 1.0],
+    "largest": lambda: 2.0,
     "law": lambda: "normal",
     "law_name": lambda: "gaussian",
     "layers": lambda: [(rows(2, 2), rows(2, 2), rows(2, 2))],
@@ -118,32 +132,40 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "log": lambda: False,
     "logits": lambda: rows(2, 3),
     "longest": lambda: 9,
+    "m": lambda: 5,
     "mask": lambda: np.tril(np.ones((3, 3), bool)),
     "mean": lambda: [0.5, 1.0],
     "moment": lambda: [0.25, 2.0],
     "method": lambda: "this package",
     "n": lambda: 3,
     "name": lambda: "A",
+    "norm": lambda: [0.5, 1.0],
     "normalise": lambda: True,
+    "norms": lambda: "chi",
     "nu": lambda: 5,
+    "order": lambda: 2,
     "p": lambda: [0.25, 0.75],
     "path": lambda: "no-such-file.npz",
     "power": lambda: 2,
     "q": lambda: [1.0, 2.0],
     "r": lambda: 1,
+    "radius": lambda: 1.5,
     "ratios": lambda: [-1.0, 2.0],
     "relative": lambda: 1e-9,
     "residual": lambda: True,
     "ridge": lambda: 1e-6,
     "rng": rng,
+    "rounds": lambda: 2,
     "rows": lambda: 2,
     "rule": lambda: xavier_variance,
+    "s": lambda: [0.5, -1.0],
     "sample": lambda: "sentence",
     "samples": lambda: rows(4),
     "scale": lambda: 0.5,
     "second": lambda: summarise(rows(3, 2), rows(2, 2)),
     "sigma": lambda: [2.0, 1.0],
     "size": lambda: 4,
+    "square": lambda: [0.5, 1.0],
     "skip": lambda: True,
     "steps": lambda: 2,
     "stride": lambda: 2,
@@ -160,11 +182,16 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "y": lambda: [0.25, 0.75],
 }
 
+DIAGONAL: dict[str, Callable[[], Any]] = {"A": lambda: np.asarray([0.1, -0.2])}
+ROOT_OF_DIAGONAL = np.diag(np.sqrt([0.6, 1.8]))
 #: Dense exponential features in two dimensions.
 DENSE: dict[str, Callable[[], Any]] = {"A": lambda: np.asarray([-0.25, 0.0]), "relative": lambda: False}
+#: A query and a key of a kernel.
+PAIR: dict[str, Callable[[], Any]] = {"x": lambda: rows(3, 2), "y": lambda: rows(3, 2), "relative": lambda: False}
 
 #: Where a function wants another kind of argument under the same name.
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
+    "cost.counted_linear_attention": {"Q": lambda: np.exp(rows(3, 2)), "K": lambda: np.exp(rows(3, 2))},
     "dot_product.cosine_density": {"t": lambda: 0.5},
     "dot_product.draws": {"law": lambda: COMPONENT_LAWS["uniform"], "sigma": lambda: 1.5},
     "dot_product.gaussian_cdf": {"x": lambda: [0.5, 1.0]},
@@ -172,6 +199,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "dot_product.predicted_excess_kurtosis": {"law": lambda: COMPONENT_LAWS["uniform"]},
     "dot_product.score_rows": {"sigma": lambda: 1.5},
     "estimate.slope": {"x": lambda: [0.0, 1.0, 2.0], "y": lambda: [0.0, 2.0, 3.0]},
+    "feature_maps.truncation_bound": {"relative": lambda: False},
     "gaussian_rows.deviation_for_entropy": {"entropy": lambda: 0.5},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0]},
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
@@ -183,8 +211,15 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "random_features.variance.sderf_variance": DENSE | {"B": lambda: np.diag([2.0**0.5, 1.0])},
     "random_features.variance.aderf_variance": DENSE
     | {"B_q": lambda: np.diag([1.0, 2.0]), "B_k": lambda: np.diag([2.0, 0.5])},
+    "random_features.orthogonal.gerf_variance": {**PAIR, "A": lambda: -0.25},
+    **{f"random_features.orthogonal.{kind}_variance": PAIR for kind in ("hyperbolic", "positive", "trigonometric")},
+    "random_features.projections.hadamard": {"d": lambda: 4},
+    "random_features.projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
     "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
+    "random_features.maps.aderf": DIAGONAL | {"B_q": lambda: ROOT_OF_DIAGONAL * 2, "B_k": lambda: ROOT_OF_DIAGONAL / 2},
+    "random_features.maps.gerf": {"A": lambda: 0.1},
+    "random_features.maps.sderf": DIAGONAL | {"B": lambda: ROOT_OF_DIAGONAL.copy()},
     "heads.corpus.passage": {"text": lambda: "A sentence."},
     "heads.corpus.split": {"text": lambda: "a paragraph\n\n" * 200},
 }
@@ -194,8 +229,10 @@ PROMISED = {
     "attention.masked": "-inf takes a score out of the softmax",
     "mixing.log_distances": "-inf is the logarithm of a distance of 0",
     "rank.condition_number": "inf where the smallest singular value is 0",
-    **{f"random_features.variance.{name}_variance": "-inf is the logarithm of a variance of 0"
-       for name in ("trigonometric", "positive", "hyperbolic", "gerf", "sderf", "aderf")},
+    **{
+        f"random_features.variance.{name}_variance": "-inf is the logarithm of a variance of 0"
+        for name in ("trigonometric", "positive", "hyperbolic", "gerf", "sderf", "aderf")
+    },
     "experiments.sparsity_benchmark.printed": "it measures where the printed form breaks",
     "experiments.sparsity_benchmark.quadrature": "NaN where a moment comes out as 0",
     "experiments.sparsity_benchmark.monte_carlo": "NaN where no draw is above 0",

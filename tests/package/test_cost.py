@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from attnmath import checks, cost, online
 from attnmath.attention import attention
 from attnmath.cost import attention_operations, counted_attention, peak_memory, projection_operations, random_inputs
+from attnmath.kernels import linear_attention
 from attnmath.online import merge, online_attention, summarise
 
 
@@ -22,6 +23,52 @@ def test_counted_operations_follow_the_formulas(n: int, d: int, d_v: int) -> Non
     output, counts = counted_attention(Q, K, V)
     assert counts == attention_operations(n, d, d_v)
     np.testing.assert_allclose(output, attention(Q, K, V), rtol=0, atol=1e-13)
+
+
+@given(
+    n=st.integers(1, 6),
+    r=st.integers(1, 3),
+    d_v=st.integers(1, 3),
+    form=st.sampled_from([{"causal": False}, {"causal": True}, *({"causal": True, "chunk": c} for c in (1, 2, 3, 9))]),
+)
+def test_counted_linear_attention_follows_its_formulas(n: int, r: int, d_v: int, form) -> None:
+    rng = np.random.default_rng(0)
+    Q, K = np.exp(rng.standard_normal((2, n, r)))
+    V = rng.standard_normal((n, d_v))
+    output, counts = cost.counted_linear_attention(Q, K, V, **form)
+    assert counts == cost.linear_attention_operations(n, r, d_v, **form)
+    expected = linear_attention(Q, K, V, lambda x: x, causal=form["causal"])
+    np.testing.assert_allclose(output, expected, rtol=0, atol=1e-12)
+
+
+def test_linear_attention_is_counted_in_symbols_as_in_numbers() -> None:
+    n, r, d, c = sp.symbols("n r d c", positive=True, integer=True)
+    for form in ({"causal": False}, {"causal": True}, {"causal": True, "chunk": c}):
+        formula = sum(cost.linear_attention_operations(n, r, d, **form).values())
+        numbers = {**form, "chunk": 3} if "chunk" in form else form
+        found = sum(cost.linear_attention_operations(12, 5, 7, **numbers).values())
+        assert formula.subs({n: 12, r: 5, d: 7, c: 3}) == found
+    assert cost.linear_attention_operations(4, 2, 2) == {
+        "table": 0,
+        "sums": 2 * 2 * (4 + 3) + 2 * 3,
+        "numerators": 4 * 2 * (2 + 1),
+        "denominators": 4 * (2 + 1),
+        "quotients": 4 * 2,
+    }
+    lengths = cost.linear_attention_operations(np.asarray([64.0, 128.0]), 4, 4, causal=True, chunk=32)["table"]
+    assert lengths.tolist() == [2 * 32 * 32 * 7, 4 * 32 * 32 * 7]
+
+
+def test_counted_linear_attention_names_bad_input() -> None:
+    for arrays, words in (
+        (([[1.0]], [[1.0, 2.0]], [[1.0]]), "Q, K, V: expected shapes"),
+        (([[1.0], [1.0]], [[1.0], [-1.0]], [[1.0], [1.0]]), "Q, K: expected weights that do not sum to 0"),
+        (([[1e200]], [[1e200]], [[1.0]]), "Q, K, V: expected a result within the range"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            cost.counted_linear_attention(*arrays)
+    with pytest.raises(ValueError, match="chunk: expected a positive integer"):
+        cost.counted_linear_attention([[1.0]], [[1.0]], [[1.0]], causal=True, chunk=0)
 
 
 def test_projection_operations() -> None:

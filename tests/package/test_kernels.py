@@ -1,14 +1,14 @@
-"""Linear attention against its matrix, forwards and causal, and what is refused."""
+"""Linear attention against its matrix, all at once, as a recurrence and in chunks, and bad input."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from backends import both_backends, make
+from backends import both_backends, make, torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import kernels
+from attnmath import cost, kernels
 from attnmath.attention import causal_mask
 
 
@@ -28,6 +28,91 @@ def test_linear_attention_is_its_matrix(backend: str, n: int, seed: int, causal:
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-10, atol=1e-12)
     plain = kernels.linear_attention(*arrays, causal=causal, normalise=False)
     np.testing.assert_allclose(np.asarray(plain), weights @ V, rtol=1e-10, atol=1e-12)
+
+
+@both_backends
+@given(n=st.integers(1, 9), chunk=st.integers(1, 11), seed=st.integers(0, 30), normalise=st.booleans())
+def test_the_recurrence_and_every_chunk_give_one_result(
+    backend: str, n: int, chunk: int, seed: int, normalise: bool
+) -> None:
+    Q, K, V = inputs(n, seed)
+    weights = kernels.kernel_weights(Q, K) * causal_mask(n)
+    expected = weights @ V / (weights.sum(axis=-1, keepdims=True) if normalise else 1)
+    arrays = [make(backend, a) for a in (Q, K, V)]
+    recurrent = kernels.linear_attention_recurrent(*arrays, normalise=normalise)
+    chunked = kernels.linear_attention(*arrays, causal=True, normalise=normalise, chunk=chunk)
+    for found in (recurrent, chunked):
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("shapes", [((2, 1, 7, 3), (3, 7, 3), (7, 4)), ((7, 3), (2, 7, 3), (3, 1, 7, 4))])
+def test_batches_broadcast_in_every_form(shapes) -> None:
+    rng = np.random.default_rng(5)
+    Q, K, V = (rng.standard_normal(shape) for shape in shapes)
+    weights = kernels.kernel_weights(Q, K) * causal_mask(7)
+    expected = weights / weights.sum(axis=-1, keepdims=True) @ V
+    for found in (
+        kernels.linear_attention_recurrent(Q, K, V),
+        *(kernels.linear_attention(Q, K, V, causal=True, chunk=chunk) for chunk in (1, 3, 7)),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+
+
+def test_a_later_overflow_changes_nothing_before_it() -> None:
+    Q, K, V = np.ones((3, 1)), np.asarray([[1.0], [1.0], [1e308]]), np.asarray([[1.0], [2.0], [0.0]])
+    features = lambda x: np.where(x > 1e300, x, 1.0)  # noqa: E731
+    before = kernels.linear_attention(Q[:2], K[:2], V[:2], features, causal=True)
+    after = kernels.linear_attention(np.asarray([[1.0], [1.0], [0.5]]), K, V, features, causal=True)
+    np.testing.assert_array_equal(after[:2], before)
+
+
+def test_gradients_flow_through_the_chunks() -> None:
+    torch = torch_or_skip()
+    Q, K, V = (torch.tensor(a, requires_grad=True) for a in inputs(7, 3))
+    by_chunks, by_steps = (
+        torch.autograd.grad(call.square().sum(), (Q, K, V))
+        for call in (
+            kernels.linear_attention(Q, K, V, torch_elu, causal=True, chunk=3),
+            kernels.linear_attention_recurrent(Q, K, V, torch_elu),
+        )
+    )
+    for a, b in zip(by_chunks, by_steps, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-9, atol=1e-11)
+
+
+def torch_elu(x):
+    return torch_or_skip().nn.functional.elu(x) + 1
+
+
+def test_the_causal_form_holds_no_array_of_all_states() -> None:
+    n, d = 2048, 32
+    arrays = cost.random_inputs(n, d, np.random.default_rng(0))
+    peak = cost.peak_memory(lambda: kernels.linear_attention(*arrays, causal=True))
+    assert peak < 8 * n * (8 * d)  # a few arrays of n x d; the states of all positions would take n x d x d
+
+
+@pytest.mark.parametrize("chunk, error", [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("8", TypeError)])
+def test_a_chunk_is_a_positive_integer(chunk, error) -> None:
+    with pytest.raises(error, match="chunk: expected a positive integer"):
+        kernels.linear_attention(np.ones((2, 2)), np.ones((2, 2)), np.ones((2, 1)), causal=True, chunk=chunk)
+
+
+def test_a_chunk_is_128_tokens_unless_given() -> None:
+    arrays = cost.random_inputs(300, 3, np.random.default_rng(0))
+    usual, as_said, other = (
+        kernels.linear_attention(*arrays, causal=True, **options) for options in ({}, {"chunk": 128}, {"chunk": 7})
+    )
+    np.testing.assert_array_equal(usual, as_said)
+    assert np.any(usual != other)
+
+
+def test_the_recurrence_names_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="Q, K: expected as many queries as keys"):
+        kernels.linear_attention_recurrent(np.ones((1, 2)), np.ones((2, 2)), np.ones((2, 1)))
+    with pytest.raises(ValueError, match="feature: expected weights that do not sum to 0"):
+        kernels.linear_attention_recurrent(np.ones((2, 1)), [[1.0], [-1.0]], np.ones((2, 1)), lambda x: x)
+    with pytest.raises(ValueError, match="Q, K, V, feature: expected a result within the range"):
+        kernels.linear_attention_recurrent([[1.0], [1.0]], [[1e308], [1e308]], [[1.0], [1.0]])
 
 
 def test_a_later_token_does_not_change_what_came_before() -> None:

@@ -73,6 +73,11 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
     **{f"spectrum.{name}": ANY_MATRIX for name in ("singular_values", "spectral_norm")},
     **{f"rank.{name}": ANY_MATRIX for name in ("numerical_rank", "condition_number", "best_approximation")},
     "cost.counted_attention": {"Q": lambda: rows(3, 2), "K": lambda: rows(3, 2), "V": lambda: rows(3, 4)},
+    "cost.counted_linear_attention": {
+        "Q": lambda: np.exp(rows(3, 2)),
+        "K": lambda: np.exp(rows(3, 2)),
+        "V": lambda: rows(3, 4),
+    },
     "depth.attention_stack": {"X": lambda: rows(3, 6)},
     "experts.block_matrix": {"choice": lambda: [1, 0, 1]},
     "gradients.softmax_pullback": {"P": lambda: np.full((3, 5), 0.2)},
@@ -83,6 +88,12 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "gradients.attention_gradients": {"mask": lambda: np.tril(np.ones((3, 3), bool))},
     "kernels.linear_attention": {"causal": lambda: False},
+    "kernels.linear_attention_recurrent": {"Q": lambda: rows(7, 5, 2)},
+    **{
+        f"random_features.attention.{name}": {"causal": lambda: False}
+        for name in ("attention_estimate", "performer_attention")
+    },
+    "random_features.attention.kernel_estimate": {"X": lambda: rows(7, 3, 2), "Y": lambda: rows(5, 2)},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0, 3.0]},
     "online.summarise": {"S": lambda: rows(3, 5)},
     **{
@@ -101,6 +112,7 @@ SHAPELESS = {
     ("cost.dot_operations", "return"): "as its argument",
     **{(f"cost.{name}", part): "as for dot_operations" for name, parts in (
         ("attention_operations", ("n", "d_k", "d_v", "return")), ("attention_traffic", ("n", "d_k", "d_v", "return")),
+        ("linear_attention_operations", ("n", "r", "d_v", "chunk", "return")),
         ("projection_operations", ("n", "d_model", "d_out", "return"))) for part in parts},
     ("cost.peak_memory", "function"): "a function of anything",
     ("cost.peak_memory", "arguments"): "what that function takes",
