@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from backends import both_backends, make, torch_or_skip
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnmath.attention import causal_mask
@@ -54,27 +54,19 @@ def exact(Q, K, V, features, scale, causal=False) -> np.ndarray:
     return np.asarray(out, dtype=float)
 
 
-@both_backends
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("chunk", [1, 3, 256])
-@pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("norm", [0.1, 2.0, 30.0])
-def test_it_is_the_exact_quotient_at_any_norm_and_chunk(name, norm, chunk, causal, backend) -> None:
-    Q, K, V = inputs(10, 2, norm)
-    features = MAPS[name]
-    expected = exact(Q, K, V, features, 0.5, causal)
-    found = performer_attention(*(make(backend, a) for a in (Q, K, V)), features, scale=0.5, causal=causal, chunk=chunk)
-    condition = 1.0
-    if (
-        name == "trigonometric"
-    ):  # signed weights cancel: rounding grows by the sum of moduli over the modulus of the sum
-        weights = kernel_estimate(Q * 0.5**0.5, K * 0.5**0.5, features) if norm < 9 else None
-        if weights is None:
-            shifted = features.keys(K * 0.5**0.5)
-            weights = np.cos(Q * 0.5**0.5 @ OMEGA.T) @ (shifted.values[:, :16]).T
-        weights = weights * causal_mask(10) if causal else weights
-        condition = np.max(np.abs(weights).sum(axis=1) / np.abs(weights.sum(axis=1))) + 1e3
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-11 * condition, atol=1e-11 * condition)
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_is_the_exact_quotient_at_any_norm_and_chunk(causal: bool, name: str, norm: float) -> None:
+    Q, K, V = inputs(7, 2, norm)
+    expected = exact(Q, K, V, MAPS[name], 0.5, causal)
+    # Signed weights cancel: rounding grows by the moduli over the sum, here by less than a thousand.
+    tolerance = 1e-8 if name == "trigonometric" else 1e-11
+    for backend in ("numpy", "torch"):
+        for chunk in (1, 3, 256):
+            arrays = [make(backend, a) for a in (Q, K, V)]
+            found = performer_attention(*arrays, MAPS[name], scale=0.5, causal=causal, chunk=chunk)
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=tolerance, atol=tolerance)
 
 
 def plain(Q, K, V, scale):
@@ -125,6 +117,7 @@ def test_the_default_scale_is_that_of_attention(name) -> None:
 @both_backends
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", MAPS)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 20), norm=st.sampled_from([0.5, 5.0, 40.0]), chunk=st.sampled_from([1, 4, 16, 256]))
 def test_a_changed_future_does_not_change_the_past(name, dtype, backend, seed, norm, chunk) -> None:
     Q, K, V = inputs(20, seed, norm)
