@@ -89,8 +89,9 @@ def _exact(n: int, d: int, m: int, seed: int, causal: bool) -> Call:
     from torch.nn.functional import scaled_dot_product_attention
 
     def call(Q: Numpy, K: Numpy, V: Numpy) -> Numpy:
+        q, k, v = _tensors(Q, K, V)
         with torch.inference_mode():
-            return scaled_dot_product_attention(*_tensors(Q, K, V), is_causal=causal)[0, 0].numpy()
+            return scaled_dot_product_attention(q, k, v, is_causal=causal)[0, 0].numpy()
 
     return call
 
@@ -232,7 +233,8 @@ def _ours(name: str, torch: bool, n: int, d: int, m: int, seed: int, causal: boo
             kept.append(f)
         if not torch:
             return performer_attention(Q, K, V, f, causal=causal)
-        return performer_attention(*_tensors(Q, K, V), f, causal=causal)[0, 0].numpy()
+        q, k, v = _tensors(Q, K, V)
+        return performer_attention(q, k, v, f, causal=causal)[0, 0].numpy()
 
     return call
 

@@ -23,8 +23,6 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from attnmath.checks import instance, one_of, path_to, positive_integer
 from attnmath.experiments import public_measures
 from attnmath.experiments.public_adapters import DISTRIBUTIONS, METHODS, imported
@@ -116,16 +114,21 @@ def carry_out(task: Task, rows: Sequence[Mapping[str, Any]] = (), threads: int =
 
 
 def smallest_size(rows: Iterable[Mapping[str, Any]], method: str, level: float = LEVEL) -> int:
-    """The smallest size of a method at which its error on `RACE` is at most a level; 0 if no size in the table is.
+    """The smallest size from which on all errors of a method on `RACE` are at most a level; 0 if there is none.
 
     >>> row = {"measure": "error", "method": "a", "inputs": RACE, "n": 1024, "m": 64, "causal": False, "value": 0.1}
     >>> smallest_size([row], "a"), smallest_size([row], "a", level=0.05)
     (64, 0)
     """
     name = _twin(method) or method
-    sizes = [row["m"] for row in rows
-             if (row["measure"], row["method"], row["inputs"]) == ("error", name, RACE) and row["value"] <= level]
-    return min(sizes, default=0)
+    errors = {row["m"]: row["value"] for row in rows
+              if (row["measure"], row["method"], row["inputs"]) == ("error", name, RACE)}  # fmt: skip
+    smallest = 0
+    for m in sorted(errors, reverse=True):
+        if not errors[m] <= level:
+            break
+        smallest = m
+    return smallest
 
 
 def _in_a_process(task: Task, m: int, threads: int) -> dict[str, Number]:
@@ -168,8 +171,12 @@ def _parsed(text: str, name: str) -> list[dict[str, Any]]:
         raise ValueError(f"{name}: expected the columns {', '.join(COLUMNS)}, got {', '.join(reader.fieldnames)}")
     # A line that an interruption cut off lacks columns, and is measured again.
     whole = (row for row in reader if None not in row.values() and None not in row)
-    return [{**row, "n": int(row["n"]), "m": int(row["m"]), "causal": row["causal"] == "1",
-             "value": float(row["value"]), "standard_error": float(row["standard_error"])} for row in whole]  # fmt: skip
+    return [_typed(row) for row in whole]
+
+
+def _typed(row: Mapping[str, str]) -> dict[str, Any]:
+    numbers = {name: float(row[name]) for name in ("value", "standard_error")}
+    return {**row, **numbers, "n": int(row["n"]), "m": int(row["m"]), "causal": row["causal"] == "1"}
 
 
 def load_table() -> list[dict[str, Any]]:
