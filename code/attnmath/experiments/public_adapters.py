@@ -225,6 +225,7 @@ def _ours(name: str, torch: bool, n: int, d: int, m: int, seed: int, causal: boo
             return maps.aderf(W, *optimal.optimal_aderf(X, Y))
         return getattr(maps, name)(W)
 
+    chunk = 256 if causal else 1024
     kept: list[maps.RandomFeatures] = []
 
     def call(Q: Numpy, K: Numpy, V: Numpy) -> Numpy:
@@ -232,9 +233,9 @@ def _ours(name: str, torch: bool, n: int, d: int, m: int, seed: int, causal: boo
         if causal and not kept:
             kept.append(f)
         if not torch:
-            return performer_attention(Q, K, V, f, causal=causal)
+            return performer_attention(Q, K, V, f, causal=causal, chunk=chunk)
         q, k, v = _tensors(Q, K, V)
-        return performer_attention(q, k, v, f, causal=causal)[0, 0].numpy()
+        return performer_attention(q, k, v, f, causal=causal, chunk=chunk)[0, 0].numpy()
 
     return call
 

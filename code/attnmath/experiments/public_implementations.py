@@ -25,6 +25,7 @@ from typing import Any
 
 from attnmath.checks import instance, one_of, path_to, positive_integer
 from attnmath.experiments import public_measures
+from attnmath.experiments.arguments import widths_of
 from attnmath.experiments.public_adapters import DISTRIBUTIONS, METHODS, imported
 from attnmath.experiments.public_measures import INPUTS, Number
 
@@ -41,7 +42,7 @@ OTHERWISE = 256
 ERROR_LENGTH, MATRIX_LENGTH = 1024, 256
 #: Draws of the projections.
 SEEDS, MATRIX_SEEDS = 8, 16
-THREADS = 2
+THREADS, LONGEST = 2, 1 << 20
 COLUMNS = ("measure", "method", "inputs", "n", "m", "causal", "value", "standard_error")
 #: Which kind of task writes a measure first.
 _FIRST = {"error": "error", "matrix error": "matrix", "future": "future", "instance": "instance", "seconds": "speed"}
@@ -59,15 +60,17 @@ class Task:
     causal: bool = False
 
 
-def tasks(lengths: Sequence[int] = LENGTHS, distributions: Iterable[str] = tuple(DISTRIBUTIONS)) -> list[Task]:
+def tasks(lengths: Sequence[int] = LENGTHS, distributions: Sequence[str] = tuple(DISTRIBUTIONS)) -> list[Task]:
     """All measurements for some packages, this one and exact attention always included, in the order of their work.
 
     >>> len(tasks([256], [])) < len(tasks([256]))
     True
     """
-    if isinstance(lengths, str) or not isinstance(lengths, Sequence) or not lengths:
-        raise TypeError(f"lengths: expected a list of lengths, got {type(lengths).__name__} {lengths!r}")
-    lengths = [positive_integer(n, "lengths", at_most=1 << 20) for n in lengths]
+    lengths = sorted(set(widths_of(lengths, "lengths")))
+    if lengths[-1] > LONGEST:
+        raise ValueError(f"lengths: expected at most {LONGEST}, got {lengths[-1]}")
+    if isinstance(distributions, str) or not isinstance(distributions, Sequence):
+        raise TypeError(f"distributions: expected a list of names, got {type(distributions).__name__}")
     chosen = {"", "torch", *(one_of(name, DISTRIBUTIONS, "distributions") for name in distributions)}
     methods = [method for method in METHODS.values() if method.distribution in chosen]
     numeric = [method for method in methods if not _twin(method.name)]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnmath.arrays import Numpy
-from attnmath.checks import one_of, positive_integer
+from attnmath.checks import flag, non_negative_integer, one_of, positive_integer
 from attnmath.experiments import public_adapters
 from attnmath.experiments.public_adapters import METHODS, imported
 from attnmath.heads import load_heads
@@ -57,7 +57,7 @@ def inputs(kind: str, n: int, seed: int = 0) -> Inputs:
     ((5, 32), (5, 64))
     """
     one_of(kind, INPUTS, "kind")
-    n = positive_integer(n, "n", at_most=1 << 20)
+    n, seed = positive_integer(n, "n", at_most=1 << 20), non_negative_integer(seed, "seed")
     heads, rng = load_heads("passage"), np.random.default_rng(seed)
     if kind.startswith("trained"):
         rows = np.arange(n) % heads.n
@@ -75,7 +75,7 @@ def _with_norms_of(trained: Numpy, n: int, rng: np.random.Generator, d: int = 64
     return X * (rng.choice(norms, n) / np.linalg.norm(X, axis=1))[:, None]
 
 
-def exact_weights(Q: Numpy, K: Numpy, rows: Numpy, causal: bool = False) -> Numpy:
+def _exact_weights(Q: Numpy, K: Numpy, rows: Numpy, causal: bool = False) -> Numpy:
     """Softmax attention weights of some queries, in double precision."""
     S = Q[rows].astype(np.float64) @ K.astype(np.float64).T / math.sqrt(Q.shape[1])
     if causal:
@@ -99,8 +99,8 @@ def mean_of_values(kind: str, n: int, *, matrix: bool = False) -> float:
     matrix : that of the weights, in place of the output's.
     """
     Q, K, V = inputs(kind, n)
-    P = exact_weights(Q, K, _some(n))
-    if matrix:
+    P = _exact_weights(Q, K, _some(n))
+    if flag(matrix, "matrix"):
         return _relative(np.full(P.shape, 1 / n), P)
     return _relative(np.tile(V.mean(axis=0), (len(P), 1)), P @ V)
 
@@ -112,7 +112,7 @@ def _over_seeds(values: list[float]) -> Number:
     return Number(float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values))))
 
 
-def draws(method: str, m: int, seeds: int) -> range:
+def _draws(method: str, seeds: int) -> range:
     """Return the seeds that a method is measured with: one where nothing is drawn."""
     return range(seeds if METHODS[method].size in ("features", "projected keys") else 1)
 
@@ -121,8 +121,8 @@ def output_error(method: str, kind: str, n: int, m: int, causal: bool, seeds: in
     """Relative error of the output, |O - O_exact| / |O_exact| (Frobenius norms), over seeds of the projections."""
     Q, K, V = inputs(kind, n)
     rows = _some(n)
-    exact = exact_weights(Q, K, rows, causal) @ V
-    found = [METHODS[method].prepare(n, Q.shape[1], m, seed, causal)(Q, K, V)[rows] for seed in draws(method, m, seeds)]
+    exact = _exact_weights(Q, K, rows, causal) @ V
+    found = [METHODS[method].prepare(n, Q.shape[1], m, seed, causal)(Q, K, V)[rows] for seed in _draws(method, seeds)]
     return {"error": _over_seeds([_relative(output, exact) for output in found])}
 
 
@@ -134,15 +134,15 @@ def matrix_error(method: str, kind: str, n: int, m: int, causal: bool, seeds: in
     row sum : mean sum of a row; 1 if the output is a weighted mean of the values.
     """
     Q, K, _ = inputs(kind, n)
-    d, identity = Q.shape[1], np.eye(n, dtype=np.float32)
+    d, columns = Q.shape[1], np.eye(n, n + Q.shape[1], dtype=np.float32)
     # Some packages want as many columns of values as of keys; a call takes then d columns of the identity at a time.
     width = n if METHODS[method].wide else d
-    exact = exact_weights(Q, K, np.arange(n), causal)
+    exact = _exact_weights(Q, K, np.arange(n), causal)
     found: dict[str, list[float]] = {"matrix error": [], "contrast": [], "row sum": []}
-    for seed in draws(method, m, seeds):
+    for seed in _draws(method, seeds):
         call = METHODS[method].prepare(n, d, m, seed, causal)
-        blocks = [call(Q, K, np.ascontiguousarray(identity[:, low : low + width])) for low in range(0, n, width)]
-        P = np.concatenate(blocks, axis=1).astype(np.float64)
+        blocks = [call(Q, K, np.ascontiguousarray(columns[:, low : low + width])) for low in range(0, n, width)]
+        P = np.concatenate(blocks, axis=1)[:, :n].astype(np.float64)
         centred = exact - 1 / n
         found["matrix error"].append(_relative(P, exact))
         found["contrast"].append(float(np.sum((P - 1 / n) * centred) / np.sum(centred**2)))
@@ -196,7 +196,7 @@ def speed(method: str, kind: str, n: int, m: int, causal: bool, threads: int) ->
         times.append(time.perf_counter() - start)
         spent += times[-1]
     rows = _some(n)
-    error = _relative(output[rows], exact_weights(Q, K, rows, causal) @ V)
+    error = _relative(output[rows], _exact_weights(Q, K, rows, causal) @ V)
     values = {"seconds": min(times, default=seconds), "mebibytes": peak / 2**20, "error there": error}
     return {name: Number(value) for name, value in values.items()}
 
