@@ -30,11 +30,11 @@ def test_one_coefficient_is_the_minimiser_that_scipy_finds() -> None:
     assert optimal.optimal_gerf(X, Y) == pytest.approx(found.x, rel=1e-5)
 
 
-@pytest.mark.parametrize("s", [0.0, 1e-12, 1e-3, 0.4999999, 0.5, 0.5000001, 3.0, 1e6, 1e100])
+@pytest.mark.parametrize("s", [0.0, 1e-12, 1e-3, 0.4999999, 0.5, 0.5000001, 3.0, 1e6, 1e100, 1e300])
 def test_the_coefficient_solves_its_quadratic_equation(s: float) -> None:
     a = float(optimal.optimal_coefficient(s))
     assert a <= 0
-    assert (1 - 8 * a) * (-4 * a) == pytest.approx(2 * s * (1 - 4 * a), rel=1e-14)
+    assert (1 - 8 * a) / (1 - 4 * a) * (-4 * a) == pytest.approx(2 * s, rel=1e-14)
 
 
 def test_the_symmetric_optimum_beats_its_neighbours_and_every_rotation() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from backends import both_backends, make
 
-from attnmath.random_features import variance
+from attnmath.random_features import maps, variance
 from attnmath.random_features.optimal import optimal_aderf, optimal_sderf
 
 rng = np.random.default_rng(5)
@@ -48,6 +48,23 @@ def test_dense_variance_is_what_quadrature_gives(dense: tuple[np.ndarray, np.nda
     assert float(variance.aderf_variance(x, y, A, B_q, B_k, relative=True)) == pytest.approx(
         exact / np.exp(2 * x @ y), rel=1e-9
     )
+
+
+@pytest.mark.parametrize("name", ["trigonometric", "positive", "hyperbolic", "gerf", "sderf", "aderf"])
+def test_the_maps_of_the_package_have_these_variances(
+    name: str, dense: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
+    A, B = optimal_sderf(X, Y)
+    parameters = {"gerf": (-0.2,), "sderf": (A, B), "aderf": dense}.get(name, ())
+    w, weights = hermite(D, 40)
+    x, y = X[:1], Y[1:2]
+    made = getattr(maps, name)(w, *parameters)
+    query, key = (features.values * np.exp(features.exponents) for features in (made.queries(x), made.keys(y)))
+    # One estimate for each projection, which may own two features, one in each half.
+    estimates = (query * key).reshape(-1, len(w)).sum(axis=0) * len(w)
+    mean, exact = moments(estimates, weights)
+    assert mean == pytest.approx(float(np.exp(x[0] @ y[0])), rel=1e-8)
+    assert float(getattr(variance, f"{name}_variance")(x[0], y[0], *parameters)) == pytest.approx(exact, rel=1e-7)
 
 
 def test_a_positive_coefficient_is_allowed_below_an_eighth() -> None:

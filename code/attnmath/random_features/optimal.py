@@ -28,9 +28,9 @@ def optimal_gerf(X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"]) -> float:
     """
     X, Y = _rows(X, Y)
     xp = array_namespace(X, Y)
-    with silent():
+    with silent(), about("X, Y"):
         moment = xp.sum(xp.linalg.diagonal(_second_moment_of_sum(X, Y))) / X.shape[1]
-        return scalar(optimal_coefficient(in_range(moment, "X, Y")))
+        return scalar(optimal_coefficient(in_range(moment, "their second moments")))
 
 
 def optimal_sderf(
@@ -101,7 +101,8 @@ def optimal_coefficient(moment: Real[ArrayLike, "*shape"]) -> Float[Array, "*sha
     if bool(xp.any(s < 0)):
         raise ValueError(f"moment: expected non-negative numbers, got one of {scalar(xp.min(s)):.3g}")
     with silent():
-        root = in_range(xp.sqrt((2 * s + 1) ** 2 + 8 * s), "moment")
+        sum_of_two = 2 * s + 1
+        root = in_range(sum_of_two * xp.sqrt(1 + 8 * s / sum_of_two / sum_of_two), "moment")
         # Two forms of one root: each avoids the subtraction of nearly equal numbers on its side.
         small = xp.minimum(s, xp.full_like(s, 0.5))
         return xp.where(s < 0.5, (0 - s) / (1 - 2 * small + root), (1 - 2 * s - root) / 16)
