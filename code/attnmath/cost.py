@@ -79,7 +79,7 @@ def linear_attention_operations(
     phi(Q) z and their quotients. causal=True: the recurrence, where S and z begin with 0 and every token adds
     to them; with a chunk, that number of tokens at a time, whose full table of chunk x chunk weights is formed,
     and masked (this is no operation on numbers), before it meets V and a column of ones. (The last chunk is
-    shorter where chunk does not divide n; formulas in symbols take n/chunk whole chunks.)
+    shorter where chunk does not divide n; formulas in symbols, and arrays, take n/chunk whole chunks.)
 
     Numbers give numbers, sympy symbols give formulas.
 
@@ -89,11 +89,11 @@ def linear_attention_operations(
     n, r, d_v = _size(n, "n"), _size(r, "r"), _size(d_v, "d_v")
     causal = flag(causal, "causal")
     rows = {"numerators": n * d_v * dot_operations(r), "denominators": n * dot_operations(r), "quotients": n * d_v}
+    chunk = None if chunk is None else _size(chunk, "chunk")
     if not causal:
         return {"table": 0 * n, "sums": r * d_v * dot_operations(n) + r * (n - 1), **rows}
     if chunk is None:
         return {"table": 0 * n, "sums": n * r * (2 * d_v + 1), **rows}
-    chunk = _size(chunk, "chunk")
     if isinstance(n, int) and isinstance(chunk, int):
         whole, rest = divmod(n, chunk)
         parts = [(whole, chunk), (1, rest)] if rest else [(whole, chunk)]

@@ -130,15 +130,18 @@ def cosine_reweighted(x: Real[ArrayLike, "... n d"], length: int | None = None) 
     if length < n:
         raise ValueError(f"length: expected at least {n}, the number of rows of x ({describe(x)}), got {length}")
     xp = array_namespace(x)
-    angles = xp.astype(xp.arange(n, device=device(x)), x.dtype)[:, None] * (math.pi / 2 / length)
+    # In float64, since half precision has no room for the positions.
+    angles = np.arange(n)[:, None] * (math.pi / 2 / length)
     kept = xp.where(x > 0, x, xp.zeros_like(x))
-    return xp.concat([kept * xp.cos(angles), kept * xp.sin(angles)], axis=-1)
+    turned = [xp.astype(xp.asarray(of(angles), device=device(x)), x.dtype) for of in (np.cos, np.sin)]
+    return xp.concat([kept * factor for factor in turned], axis=-1)
 
 
 def truncated_exponential(s: Real[ArrayLike, "*shape"], order: int) -> Float[Array, "*shape"]:
     """The Taylor polynomial T_p(s) = sum over k <= p of s^k / k!, p = order, by Horner's rule.
 
-    Positive everywhere for even orders; for odd ones it has one zero, below 0.
+    Positive everywhere for even orders; for odd ones it has one zero, below 0. For s far below 0 and orders beyond |s|
+    the terms cancel: rounding may reach eps e^|s| in absolute terms, however small the true value is.
 
     >>> truncated_exponential([-1.0, 0.0, 2.0], 2).tolist()
     [0.5, 1.0, 5.0]
@@ -170,7 +173,8 @@ def truncation_bound(s: Real[ArrayLike, "*shape"], order: int, *, relative: bool
 def order_needed(largest: float, error: float) -> int:
     """Smallest order whose bound on the relative error of exp is at most `error` for all |s| <= largest.
 
-    The bound is `truncation_bound` with relative=True, at s = -largest, where it is largest.
+    The bound is `truncation_bound` with relative=True, at s = -largest, where it is largest. It holds in exact
+    arithmetic: with the rounding eps of a dtype the computed value may be off by a share of eps e^(2 largest).
 
     >>> order_needed(1.0, 0.01), order_needed(10.0, 0.01)
     (5, 37)

@@ -33,7 +33,10 @@ FeatureMap = Callable[[Float[Array, "... d_k"]], Float[Array, "... r"]]
 
 
 def elu_plus_one(x: Real[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
-    """Feature map of Katharopoulos et al. (2020): elu(x) + 1, that is x + 1 above 0 and exp(x) below; positive.
+    """Feature map of Katharopoulos et al. (2020): elu(x) + 1, that is x + 1 above 0 and exp(x) below.
+
+    Positive, as long as exp(x) does not underflow to 0 (in float64 from about -745 down).
+
 
     >>> import numpy as np
     >>> elu_plus_one(np.asarray([2.0, 0.0, -np.log(2.0)]))
@@ -74,9 +77,9 @@ def linear_attention(
     causal : sums run over the keys j <= i only (n = m).
     normalise : False leaves the denominator out, as the textbook and (R.6) of the report print it.
     chunk : tokens that the causal form takes at a time. It changes rounding, time and memory, not the result:
-        beyond the features and the output there is one matrix r x d_v, a sum of r features, and a table of
-        chunk x chunk weights.
-    A query whose weights sum to 0 has no mean: `ValueError`.
+        beyond the features and the output (held twice while its chunks are joined) there are a few matrices
+        r x d_v, sums of r features, and tables of chunk x chunk weights.
+    A query whose weights sum to 0, or underflow to 0, has no mean: `ValueError`.
 
     >>> import numpy as np
     >>> linear_attention(np.zeros((1, 1)), np.zeros((2, 1)), np.asarray([[1.0], [5.0]]))

@@ -158,6 +158,7 @@ def _causal(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float,
         here = (..., slice(low, low + chunk), slice(None))
         values, exponents, rows = features.key_parts(K[here] * root)
         exponents = exponents + rows
+        top = _constant(xp.max(exponents, axis=-2, keepdims=True))
         X, V_here = Q[here] * root, V[here]
         size, start = X.shape[-2], 0
         visible = xp.tril(xp.ones((size, size), dtype=V.dtype, device=device(V)))
@@ -165,7 +166,7 @@ def _causal(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float,
             now = _constant(xp.max(exponents[..., : start + 1, :], axis=-2, keepdims=True))
             now = now if shift is None else xp.maximum(shift, now)
             ahead = exponents - now
-            stop = _first_row(ahead > rise)
+            stop = _first_row(ahead > rise) if bool(xp.any(top - now > rise)) else size
             F_k = _times(values, xp.exp(ahead if stop == size else xp.clip(ahead, max=rise)))
             F_q = _query_features(features, X, now + 2 * features.offsets(X))
             sums = xp.matmul(xp.matmul(F_q, xp.matrix_transpose(F_k)) * visible, V_here)
@@ -175,7 +176,7 @@ def _causal(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float,
             start = stop
         added = xp.matmul(xp.matrix_transpose(F_k), V_here)
         state = added if state is None else state * xp.matrix_transpose(xp.exp(shift - now)) + added
-        shift = xp.maximum(now, _constant(xp.max(exponents, axis=-2, keepdims=True)))
+        shift = xp.maximum(now, top)
         state = state * xp.matrix_transpose(xp.exp(now - shift))
     return xp.concat(out, axis=-2)
 
@@ -183,17 +184,15 @@ def _causal(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float,
 def _query_features(features: RandomFeatures, X: Array, shift: Array) -> Array:
     """Return the features of queries with the keys' shift, times a factor: the largest exponential is 1."""
     xp = array_namespace(X)
-    values, exponents, _ = features.query_parts(X)
+    values, exponents = features.query_directions(X)
     exponents = exponents + shift
     return _times(values, xp.exp(exponents - _constant(xp.max(exponents, axis=-1, keepdims=True))))
 
 
 def _first_row(mask: Array) -> int:
-    """Return the first row that holds a True, in any batch; the number of rows if none does."""
-    xp, size = array_namespace(mask), mask.shape[-2]
-    if not bool(xp.any(mask)):
-        return int(size)
-    rows = xp.any(xp.reshape(xp.any(mask, axis=-1), (-1, size)), axis=0)
+    """Return the first row that holds a True, in any batch."""
+    xp = array_namespace(mask)
+    rows = xp.any(xp.reshape(xp.any(mask, axis=-1), (-1, mask.shape[-2])), axis=0)
     return int(xp.argmax(xp.astype(rows, xp.int64)))
 
 

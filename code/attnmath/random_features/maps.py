@@ -72,6 +72,12 @@ class RandomFeatures:
         """For keys what `query_parts` is for queries."""
         return self._parts(Y, self.key_projections, self.key_root)
 
+    def query_directions(
+        self, X: Float[Array, "... n d"]
+    ) -> tuple[Float[Array, "... n r"] | None, Float[Array, "... n _"]]:
+        """The first two of `query_parts`, where what a row shares cancels."""
+        return self._directions(X, self.query_projections)
+
     def offsets(self, like: Float[Array, "..."]) -> Float[Array, "..."]:
         """The offset in the library, dtype and device of an array; one number for waves, whose offsets are equal."""
         return _as(self.offset[:1] if self.waves else self.offset, like)
@@ -94,12 +100,16 @@ class RandomFeatures:
 
     def _parts(self, X: Array, projections: Numpy, root: Numpy) -> Parts:
         xp = array_namespace(X)
+        rooted = xp.matmul(X, xp.matrix_transpose(_as(root, X))) if root.ndim else X
+        half = xp.sum(rooted * rooted, axis=-1, keepdims=True) * (0.5 if root.ndim else float(root) ** 2 / 2)
+        return Parts(*self._directions(X, projections), half if self.waves else -half)
+
+    def _directions(self, X: Array, projections: Numpy) -> tuple[Array | None, Array]:
+        xp = array_namespace(X)
         projected = xp.matmul(X, xp.matrix_transpose(_as(projections, X)))
-        rooted = xp.matmul(X, xp.matrix_transpose(_as(root, X))) if root.ndim else X * float(root)
-        half = xp.sum(rooted * rooted, axis=-1, keepdims=True) / 2
         if self.waves:
-            return Parts(xp.concat([xp.cos(projected), xp.sin(projected)], axis=-1), xp.zeros_like(half), half)
-        return Parts(None, projected, -half)
+            return xp.concat([xp.cos(projected), xp.sin(projected)], axis=-1), xp.zeros_like(projected[..., :1])
+        return None, projected
 
 
 def trigonometric(Omega: Real[ArrayLike, "m d"]) -> RandomFeatures:

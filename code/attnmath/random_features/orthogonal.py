@@ -162,7 +162,7 @@ def relative_covariance(
 
 
 def cosine_covariance(square: Real[ArrayLike, "*shape"], d: int) -> Float[Numpy, "*shape"]:
-    """Covariance of cos(w1.z) and cos(w2.z) for two orthogonal rows of chi norms, to an error of 1e-14.
+    """Covariance of cos(w1.z) and cos(w2.z) for two orthogonal rows of chi norms, to an error of about 1e-13.
 
     It is 1F1(d; d/2; -|z|^2 / 2) - exp(-|z|^2): below 0 for small z, and for large z of either sign.
     square : |z|^2.
