@@ -123,7 +123,7 @@ def _performer_mended(n: int, d: int, m: int, seed: int, causal: bool) -> Call:
 
     torch.manual_seed(seed)
     W = package.gaussian_orthogonal_random_matrix(m, d)
-    W = W * (2 * torch.randint(0, 2, (m, 1)) - 1)
+    W = W * (2 * torch.randint(0, 2, (m, 1), generator=torch.Generator().manual_seed(seed)) - 1)
     attend = partial(package.causal_linear_attention_noncuda, eps=0.0) if causal else package.linear_attention
     features = partial(package.softmax_kernel, projection_matrix=W, eps=1e-18)
 
