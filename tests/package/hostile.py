@@ -143,6 +143,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "normalise": lambda: True,
     "norms": lambda: "chi",
     "nu": lambda: 5,
+    "one_coefficient": lambda: True,
     "order": lambda: 2,
     "p": lambda: [0.25, 0.75],
     "path": lambda: "no-such-file.npz",
