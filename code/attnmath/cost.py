@@ -76,10 +76,10 @@ def linear_attention_operations(
     """Operations of linear attention for n queries and n keys with r features each, the features given.
 
     causal=False: the sums S = phi(K)^T V and z over all keys, then the numerators phi(Q) S, the denominators
-    phi(Q) z and their quotients. causal=True: the recurrence, where S and z begin with 0 and every token adds
-    to them; with a chunk, that number of tokens at a time, whose full table of chunk x chunk weights is formed,
-    and masked (this is no operation on numbers), before it meets V and a column of ones. (The last chunk is
-    shorter where chunk does not divide n; formulas in symbols, and arrays, take n/chunk whole chunks.)
+    phi(Q) z and their quotients; a chunk has no effect. causal=True: the recurrence, where S and z begin with 0 and
+    every token adds to them; with a chunk, that number of tokens at a time, whose full table of chunk x chunk weights
+    is formed, and masked (this is no operation on numbers), before it meets V and a column of ones. (The last chunk
+    is shorter where chunk does not divide n; formulas in symbols, and arrays, take n/chunk whole chunks.)
 
     Numbers give numbers, sympy symbols give formulas.
 
@@ -159,7 +159,8 @@ def counted_linear_attention(
 ) -> tuple[list[list[float]], dict[str, int]]:
     """Linear attention of features Q and K, one scalar operation at a time, as `linear_attention_operations` has it.
 
-    Returns the output, in rows, and the number of additions, multiplications and divisions of each part.
+    Returns the output, in rows, and the number of additions, multiplications and divisions of each part. A chunk
+    without causal has no effect.
 
     >>> counted_linear_attention([[2.0]], [[3.0]], [[5.0]])[0]
     [[5.0]]

@@ -5,13 +5,17 @@ formed once for all queries, in time O(n) where softmax attention needs O(n^2).
 
 With a causal mask the sums become a recurrence: `linear_attention_recurrent` is that definition, one token at
 a time, and `linear_attention` does the same for a chunk of tokens at a time, by products of matrices.
+
+A power of two may be taken out of a query's features, and out of one feature of all keys if the queries get it: the
+quotient stays the same, to the last bit. So `linear_attention` can divide where the sums themselves leave the range.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_torch_array
 from jaxtyping import Float, Real
 
 from attnmath.arrays import Array, ArrayLike
@@ -30,6 +34,9 @@ from attnmath.checks import (
 )
 
 FeatureMap = Callable[[Float[Array, "... d_k"]], Float[Array, "... r"]]
+
+#: The exponent of 0: below those of all numbers.
+OF_ZERO = -100_000
 
 
 def elu_plus_one(x: Real[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
@@ -76,10 +83,11 @@ def linear_attention(
 
     causal : sums run over the keys j <= i only (n = m).
     normalise : False leaves the denominator out, as the textbook and (R.6) of the report print it.
-    chunk : tokens that the causal form takes at a time. It changes rounding, time and memory, not the result:
-        beyond the features and the output (held twice while its chunks are joined) there are a few matrices
-        r x d_v, sums of r features, and tables of chunk x chunk weights.
-    A query whose weights sum to 0, or underflow to 0, has no mean: `ValueError`.
+    chunk : tokens that the causal form takes at a time; without causal it has no effect. It changes rounding, time
+        and memory, not the result: beyond the features and the output (held twice while its chunks are joined)
+        there are a few matrices r x d_v, sums of r features, and tables of chunk x chunk weights.
+    Features whose products leave the range of the numbers are scaled by powers of two, which cancel in the quotient.
+    A query whose weights sum to 0 has no mean: `ValueError`. So have values whose sums leave the range.
 
     >>> import numpy as np
     >>> linear_attention(np.zeros((1, 1)), np.zeros((2, 1)), np.asarray([[1.0], [5.0]]))
@@ -91,14 +99,20 @@ def linear_attention(
     causal, normalise = flag(causal, "causal"), flag(normalise, "normalise")
     chunk = positive_integer(chunk, "chunk")
     phi_Q, phi_K, V = _arguments(Q, K, V, feature, causal="causal" if causal else "")
+    xp, dtype = array_namespace(phi_Q, phi_K, V), V.dtype
+    if normalise and dtype.itemsize < 4:  # sums over many keys leave the range of half precision
+        phi_Q, phi_K, V = (xp.astype(a, xp.float32) for a in (phi_Q, phi_K, V))
+    scaled = normalise and not (_moderate(phi_Q) and _moderate(phi_K))
     with silent():
         if causal:
-            out, sums = _in_chunks(phi_Q, phi_K, V, chunk)
+            out, sums = _in_chunks(phi_Q, phi_K, V, chunk, scaled=scaled)
         else:
-            xp = array_namespace(phi_Q, phi_K, V)
+            if scaled:
+                shift = _largest(phi_K)
+                phi_Q, phi_K = _shifted_queries(phi_Q, shift), phi_K * _power(-shift, phi_K)
             out = xp.matmul(phi_Q, xp.matmul(xp.matrix_transpose(phi_K), V))
             sums = xp.matmul(phi_Q, xp.sum(phi_K, axis=-2)[..., None])
-        return _divided(out, sums, normalise=normalise)
+        return in_range(xp.astype(_divided(out, sums, normalise=normalise), dtype), "Q, K, V, feature")
 
 
 def linear_attention_recurrent(
@@ -115,6 +129,7 @@ def linear_attention_recurrent(
 
     from S_0 = 0 and z_0 = 0, with S of shape r x d_v and z of r features. `linear_attention` with
     `causal=True` gives the same and is faster; this is what a model does that generates token by token.
+    Nothing is scaled here: sums that leave the range of the numbers, or underflow to 0, are a `ValueError`.
 
     >>> import numpy as np
     >>> linear_attention_recurrent(np.zeros((2, 1)), np.zeros((2, 1)), np.asarray([[1.0], [5.0]]))
@@ -135,17 +150,36 @@ def linear_attention_recurrent(
         return _divided(xp.stack(outs, axis=-2), xp.stack(sums, axis=-2), normalise=normalise)
 
 
-def _in_chunks(phi_Q: Array, phi_K: Array, V: Array, chunk: int) -> tuple[Array, Array]:
+def _in_chunks(phi_Q: Array, phi_K: Array, V: Array, chunk: int, *, scaled: bool) -> tuple[Array, Array]:
     """Return the numerators and the denominators of causal linear attention, a chunk of tokens at a time.
 
-    Earlier chunks enter through the sums S and z, the tokens of the chunk itself through its masked table.
+    Earlier chunks enter through the sums S and z, the tokens of the chunk itself through its masked table. With
+    `scaled` a row of both is divided by a power of two. The powers of the keys come from those up to the first of
+    the chunk, which all of its queries see; a key that rises far above them begins a new chunk.
     """
     xp = array_namespace(phi_Q, phi_K, V)
-    S = z = None
+    rise = _exponent_range(phi_K) // 4
+    S = z = shift = past = None
     outs, sums = [], []
-    for start in range(0, phi_K.shape[-2], chunk):
-        part = slice(start, start + chunk)
-        q, k, v = phi_Q[..., part, :], phi_K[..., part, :], V[..., part, :]
+    start, n = 0, phi_K.shape[-2]
+    while start < n:
+        part = slice(start, min(start + chunk, n))
+        q, k = phi_Q[..., part, :], phi_K[..., part, :]
+        if scaled:
+            first = _largest(k[..., :1, :])
+            now = first if past is None else xp.maximum(past, first)
+            top = _largest(k)
+            if bool(xp.any(top - now > rise)):
+                stop = _first_row(_exponents(k) - now > rise)
+                part = slice(start, start + stop)
+                q, k = q[..., :stop, :], k[..., :stop, :]
+                top = _largest(k)
+            q, k = _shifted_queries(q, now), k * _power(-now, k)
+            if S is not None:
+                fall = xp.matrix_transpose(_power(shift - now, k))
+                S, z = S * fall, z * fall
+            shift, past = now, xp.maximum(now, top)
+        v = V[..., part, :]
         table = xp.matmul(q, xp.matrix_transpose(k))
         at = xp.arange(k.shape[-2], device=device(k))
         # An overflow at a later key is none of this result: where drops it, and a product with 0 would not.
@@ -159,7 +193,55 @@ def _in_chunks(phi_Q: Array, phi_K: Array, V: Array, chunk: int) -> tuple[Array,
             S, z = S + added, z + more
         outs.append(out)
         sums.append(total)
+        start = part.stop
     return xp.concat(outs, axis=-2), xp.concat(sums, axis=-2)
+
+
+def _moderate(features: Array) -> bool:
+    """Whether no product of features is near the ends of the range. Then powers of two would change no bit."""
+    xp, far = array_namespace(features), 2.0 ** (_exponent_range(features) // 8)
+    sizes = xp.abs(features)
+    return bool(xp.min(sizes) >= 1 / far) and bool(xp.max(sizes) <= far)
+
+
+def _shifted_queries(phi_Q: Array, shift: Array) -> Array:
+    """Return queries that get the keys' powers of two back, each row without its own largest power."""
+    xp = array_namespace(phi_Q)
+    exponents = _exponents(phi_Q) + shift
+    by = shift - xp.clip(xp.max(exponents, axis=-1, keepdims=True), min=OF_ZERO // 2)
+    half = by // 2  # the power alone may leave the range where the product does not
+    return phi_Q * _power(half, phi_Q) * _power(by - half, phi_Q)
+
+
+def _largest(phi_K: Array) -> Array:
+    """Return the exponent of the largest absolute value of each feature."""
+    xp = array_namespace(phi_K)
+    return _exponents(xp.max(xp.abs(phi_K), axis=-2, keepdims=True))
+
+
+def _exponents(numbers: Array) -> Array:
+    """Return the e with 2^(e-1) <= |number| < 2^e as constants, such that 2^e is in range, and OF_ZERO for 0."""
+    xp, limit = array_namespace(numbers), _exponent_range(numbers) - 8
+    mantissas, exponents = xp.frexp(numbers.detach() if is_torch_array(numbers) else numbers)
+    return xp.where(mantissas == 0, OF_ZERO, xp.clip(exponents, min=-limit, max=limit))
+
+
+def _power(exponents: Array, like: Array) -> Array:
+    """Return powers of two in the dtype of `like`, none of which leaves its range."""
+    xp, limit = array_namespace(like), _exponent_range(like) - 8
+    ones = xp.ones(exponents.shape, dtype=like.dtype, device=device(like))
+    return xp.ldexp(ones, xp.clip(exponents, min=-limit, max=limit))
+
+
+def _exponent_range(array: Array) -> int:
+    return math.frexp(float(array_namespace(array).finfo(array.dtype).max))[1]
+
+
+def _first_row(mask: Array) -> int:
+    """Return the first row that holds a True, in any batch."""
+    xp, size = array_namespace(mask), mask.shape[-2]
+    rows = xp.any(xp.reshape(xp.any(mask, axis=-1), (-1, size)), axis=0)
+    return int(xp.argmax(xp.astype(rows, xp.int64)))
 
 
 def _divided(out: Array, sums: Array, *, normalise: bool) -> Array:

@@ -25,16 +25,11 @@ from attnmath.online import summarise
 from attnmath.random_features.maps import positive
 
 MODULES = (
-    "attention", "cost", "depth", "dot_product", "estimate", "experiments.sparsity_benchmark", "experts",
-    "feature_maps", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load",
-    "initialisation", "kernels", "mixing", "online", "patterns", "rank", "sparsity", "spectrum",
-    "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "initialisation",
-    "kernels", "mixing", "online", "patterns", "random_features.attention", "random_features.maps", "rank", "sparsity",
-    "spectrum",
-    "kernels", "mixing", "online", "patterns", "random_features.optimal", "random_features.variance", "rank",
-    "sparsity", "spectrum",
-    "kernels", "mixing", "online", "patterns", "random_features.orthogonal",
-    "random_features.projections", "rank", "sparsity", "spectrum",
+    "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark",
+    "experts", "feature_maps", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract",
+    "heads.load", "initialisation", "kernels", "mixing", "online", "patterns", "random_features.attention",
+    "random_features.maps", "random_features.optimal", "random_features.orthogonal", "random_features.projections",
+    "random_features.variance", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -86,6 +81,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "beta": lambda: [-1.0, 0.5],
     "block": lambda: 2,
     "causal": lambda: True,
+    "centre": lambda: rows(2),
     "choice": lambda: [1, 0],
     "chunk": lambda: 2,
     "coefficients": lambda: [1.0, 0.5],
@@ -143,6 +139,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "normalise": lambda: True,
     "norms": lambda: "chi",
     "nu": lambda: 5,
+    "one_coefficient": lambda: True,
     "order": lambda: 2,
     "p": lambda: [0.25, 0.75],
     "path": lambda: "no-such-file.npz",

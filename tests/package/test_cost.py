@@ -67,8 +67,17 @@ def test_counted_linear_attention_names_bad_input() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             cost.counted_linear_attention(*arrays)
-    with pytest.raises(ValueError, match="chunk: expected a positive integer"):
-        cost.counted_linear_attention([[1.0]], [[1.0]], [[1.0]], causal=True, chunk=0)
+    for causal in (False, True):
+        with pytest.raises(ValueError, match="chunk: expected a positive integer"):
+            cost.counted_linear_attention([[1.0]], [[1.0]], [[1.0]], causal=causal, chunk=0)
+        with pytest.raises(ValueError, match="chunk: expected a positive integer"):
+            cost.linear_attention_operations(4, 2, 2, causal=causal, chunk=-1)
+
+
+def test_a_chunk_without_a_causal_mask_has_no_effect() -> None:
+    assert cost.linear_attention_operations(4, 2, 2, chunk=2) == cost.linear_attention_operations(4, 2, 2)
+    arrays = np.ones((3, 2)), np.ones((3, 2)), np.ones((3, 1))
+    assert cost.counted_linear_attention(*arrays, chunk=2) == cost.counted_linear_attention(*arrays)
 
 
 def test_projection_operations() -> None:

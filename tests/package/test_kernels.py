@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from backends import both_backends, make, torch_or_skip
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from attnmath import cost, kernels
@@ -64,6 +66,96 @@ def test_a_later_overflow_changes_nothing_before_it() -> None:
     before = kernels.linear_attention(Q[:2], K[:2], V[:2], features, causal=True)
     after = kernels.linear_attention(np.asarray([[1.0], [1.0], [0.5]]), K, V, features, causal=True)
     np.testing.assert_array_equal(after[:2], before)
+
+
+def exact(Q, K, V, causal: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Linear attention of features in fractions, and the sum of the weights' terms without signs over their sum."""
+    F, G, W = ([[Fraction(float(x)) for x in row] for row in a] for a in (Q, K, V))
+    out, lost = [], []
+    for i, f in enumerate(F):
+        terms = [[x * y for x, y in zip(f, g, strict=True)] for g in (G[: i + 1] if causal else G)]
+        total = sum(map(sum, terms))
+        out.append([float(sum(sum(t) * w[c] for t, w in zip(terms, W, strict=False)) / total) for c in range(2)])
+        lost.append([float(sum(abs(x) for t in terms for x in t) / abs(total))])
+    return np.asarray(out), np.asarray(lost)
+
+
+@both_backends
+@given(
+    n=st.integers(1, 9),
+    r=st.integers(1, 3),
+    chunk=st.sampled_from([None, 1, 3, 128]),
+    kind=st.sampled_from(["positive", "signed", "sparse", "tiny", "huge"]),
+    single=st.booleans(),
+    seed=st.integers(0, 10**6),
+)
+def test_features_of_any_size_give_the_quotient(backend, n, r, chunk, kind, single, seed) -> None:
+    rng = np.random.default_rng(seed)
+    dtype, far = (np.float32, 115) if single else (np.float64, 1010)
+    least, most = {"tiny": (-far, -far + 20), "huge": (far - 20, far)}.get(kind, (-far, far))
+    F = rng.uniform(0.5, 1, (2, n, r)) * 2.0 ** rng.integers(least, most, (2, n, r))
+    F = F * rng.choice([-1, 1], F.shape) if kind == "signed" else F
+    F = F * (rng.random(F.shape) < 0.6) if kind == "sparse" else F
+    F[..., 0] = np.where(F[..., 0] == 0, 2.0**-far, F[..., 0])  # no query without weights
+    (Q, K), V = F.astype(dtype), rng.standard_normal((n, 2)).astype(dtype)
+    expected, lost = exact(Q, K, V, causal=chunk is not None)
+    assume(lost.max() < 100)
+    options = {} if chunk is None else {"causal": True, "chunk": chunk}
+    arrays = [make(backend, a, np.dtype(dtype).name) for a in (Q, K, V)]
+    found = kernels.linear_attention(*arrays, lambda x: x, **options)
+    assert np.asarray(found).dtype == dtype
+    assert np.all(np.abs(np.asarray(found) - expected) <= 1000 * lost**2 * np.finfo(dtype).eps)
+
+
+@both_backends
+def test_queries_and_keys_whose_features_underflow_together_have_a_mean(backend: str) -> None:
+    Q, V = make(backend, np.full((3, 1), -400.0)), make(backend, np.asarray([[1.0], [2.0], [6.0]]))
+    for options, expected in (({}, [3.0, 3.0, 3.0]), ({"causal": True}, [1.0, 1.5, 3.0])):
+        found = kernels.linear_attention(Q, Q, V, **options)
+        np.testing.assert_allclose(np.asarray(found)[:, 0], expected, rtol=1e-14)
+        assert np.all(np.asarray(kernels.linear_attention(Q, Q, V, normalise=False, **options)) == 0)
+    with pytest.raises(ValueError, match="expected weights that do not sum to 0"):
+        kernels.linear_attention_recurrent(Q, Q, V)
+
+
+def test_scaling_by_powers_of_two_changes_no_bit() -> None:
+    Q, K, V = inputs(300, 6)
+    for causal in (False, True):
+        usual = kernels.linear_attention(Q, K, V, causal=causal)
+        for q, k in ((1e60, 1e60), (1e-60, 1e-60), (1e90, 1e-200)):
+            q, k = (2.0 ** round(np.log2(x)) for x in (q, k))
+            sizes = iter((q, k))
+            scaled = kernels.linear_attention(
+                Q, K, V, lambda x, sizes=sizes: kernels.elu_plus_one(x) * next(sizes), causal=causal
+            )
+            np.testing.assert_array_equal(scaled, usual)
+
+
+def test_a_key_that_rises_far_does_not_change_what_came_before() -> None:
+    rng = np.random.default_rng(8)
+    K = np.exp(rng.normal(-300, 20, (40, 2)))
+    Q, V = np.exp(rng.normal(-400, 20, (40, 2))), rng.standard_normal((40, 2))
+    before = kernels.linear_attention(Q, K, V, lambda x: x, causal=True)
+    K[30], V[30] = 1e300, -9.0
+    after = kernels.linear_attention(Q, K, V, lambda x: x, causal=True)
+    np.testing.assert_allclose(after[:30], before[:30], rtol=1e-12)
+    np.testing.assert_allclose(after[30:], -9.0, rtol=1e-12)
+
+
+def test_half_precision_is_summed_in_single() -> None:
+    Q, V = np.full((2000, 8), 9.0, np.float16), np.full((2000, 1), 2.0, np.float16)
+    for causal in (False, True):
+        found = kernels.linear_attention(Q, Q, V, causal=causal)
+        assert found.dtype == np.float16 and np.all(found == 2)
+
+
+def test_gradients_are_finite_where_features_underflow_together() -> None:
+    torch = torch_or_skip()
+    X = torch.full((3, 1), -400.0, dtype=torch.float64, requires_grad=True)
+    V = torch.tensor([[1.0], [2.0], [6.0]], dtype=torch.float64)
+    out = kernels.linear_attention(X, X, V, torch.exp)
+    (found,) = torch.autograd.grad(out.sum(), X)
+    np.testing.assert_allclose(np.asarray(found)[:, 0], [-2, -1, 3], rtol=1e-12)
 
 
 def test_gradients_flow_through_the_chunks() -> None:
@@ -154,8 +246,11 @@ def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
 
 
 def test_overflow_names_its_arguments() -> None:
+    for causal in (False, True):
+        with pytest.raises(ValueError, match="Q, K, V, feature: expected a result within the range"):
+            kernels.linear_attention([[1.0], [1.0]], [[1.0], [1.0]], [[1.6e308], [1.6e308]], causal=causal)
     with pytest.raises(ValueError, match="Q, K, V, feature: expected a result within the range"):
-        kernels.linear_attention([[1.0]], [[1e308], [1e308]], [[1.0], [1.0]])
+        kernels.linear_attention([[1.0]], [[1e308], [1e308]], [[1.0], [1.0]], normalise=False)
     with pytest.raises(TypeError, match="feature: expected a function, got NoneType"):
         kernels.kernel_weights([[1.0]], [[1.0]], None)
 

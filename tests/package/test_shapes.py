@@ -87,6 +87,7 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
         "layers": lambda: [(rows(4, d_k), rows(4, d_k), rows(4, 4)) for d_k in (2, 5)],
     },
     "gradients.attention_gradients": {"mask": lambda: np.tril(np.ones((3, 3), bool))},
+    "expansion.expanded_attention": {"causal": lambda: False},
     "kernels.linear_attention": {"causal": lambda: False},
     "kernels.linear_attention_recurrent": {"Q": lambda: rows(7, 5, 2)},
     **{

@@ -35,7 +35,8 @@ def kernel_estimate(
 ) -> Float[Array, "... n m"]:
     """Estimates of exp(x . y) for all rows x of X and y of Y: the products of their features, summed over the features.
 
-    Computed in double precision; only an estimate below 10^-300 of the largest in its row, or so, comes out as 0.
+    Computed in double precision. An estimate comes out as 0 if it is below the range of the dtype, or below 10^-300 of
+    the largest in its row, or so.
 
     >>> from attnmath.random_features.maps import positive
     >>> kernel_estimate([[0.0]], [[0.0], [1.0]], positive([[0.5], [-0.5]])).round(6)
@@ -94,7 +95,8 @@ def performer_attention(
     features : a map of `attnmath.random_features.maps`, of q sqrt(scale) and of k sqrt(scale).
     scale : of the scores, 1/sqrt(d_k) unless given (the report has none: 1).
     causal : query i takes the keys j <= i only (n = m); what comes later does not change it.
-    chunk : rows worked on at once; the memory beside the arguments and the result is O(chunk * r + r * d_v).
+    chunk : rows worked on at once. The memory beside the arguments, the result and a few copies of V and of the result
+        is O(chunk * r + r * d_v), and chunk^2 numbers more in the causal form.
 
     There is no epsilon in the denominator. Trigonometric weights may be negative, and so may their sum: the
     signs are kept, and a query whose weights sum to 0 has no mean, which is a `ValueError`.
