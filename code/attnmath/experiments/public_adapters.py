@@ -13,13 +13,14 @@ import contextlib
 import importlib
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from attnmath.arrays import Numpy
 from attnmath.checks import one_of
@@ -28,7 +29,7 @@ from attnmath.random_features import maps, optimal, projections
 from attnmath.random_features.attention import performer_attention
 
 #: Q, K and V to the output, each of shape (n, d).
-Call = Callable[[Numpy, Numpy, Numpy], Numpy]
+Call = Callable[[Float[Numpy, "n d"], Float[Numpy, "n d"], Float[Numpy, "n d"]], Float[Numpy, "n d"]]
 #: Length n, head size d, size m (features, landmarks, ...), seed, and whether the attention is causal.
 Prepare = Callable[[int, int, int, int, bool], Call]
 
@@ -72,7 +73,7 @@ def imported(distribution: str) -> ModuleType:
 
 
 @contextlib.contextmanager
-def quiet() -> Any:
+def quiet() -> Iterator[None]:
     """Nothing on standard output: a package reports there what it falls back to."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield

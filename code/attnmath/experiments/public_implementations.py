@@ -96,7 +96,7 @@ def _twin(name: str) -> str:
     return name.removesuffix(", numpy") if name.endswith(", numpy") else ""
 
 
-def carry_out(task: Task, rows: Sequence[Mapping[str, Any]] = (), threads: int = THREADS) -> list[dict[str, Any]]:
+def carry_out(task: Task, rows: Sequence[dict[str, Any]] = (), threads: int = THREADS) -> list[dict[str, Any]]:
     """Carry out a measurement and return its rows; time and memory are measured in a process of their own."""
     instance(task, Task, "task")
     m = task.m
@@ -117,7 +117,7 @@ def carry_out(task: Task, rows: Sequence[Mapping[str, Any]] = (), threads: int =
     return [_row(name, task, task.inputs, m, value) for name, value in values.items()]
 
 
-def smallest_size(rows: Iterable[Mapping[str, Any]], method: str, level: float = LEVEL) -> int:
+def smallest_size(rows: Iterable[dict[str, Any]], method: str, level: float = LEVEL) -> int:
     """The smallest size from which on all errors of a method on `RACE` are at most a level; 0 if there is none.
 
     >>> row = {"measure": "error", "method": "a", "inputs": RACE, "n": 1024, "m": 64, "causal": False, "value": 0.1}

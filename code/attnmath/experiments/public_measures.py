@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from attnmath.arrays import Numpy
 from attnmath.checks import flag, non_negative_integer, one_of, positive_integer
@@ -42,9 +43,9 @@ class Number(NamedTuple):
 class Inputs(NamedTuple):
     """Queries, keys and values of one head, float32, of shape (n, d) each."""
 
-    Q: Numpy
-    K: Numpy
-    V: Numpy
+    Q: Float[Numpy, "n d"]
+    K: Float[Numpy, "n d"]
+    V: Float[Numpy, "n d"]
 
 
 def inputs(kind: str, n: int, seed: int = 0) -> Inputs:
