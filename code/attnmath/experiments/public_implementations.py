@@ -1,0 +1,324 @@
+"""Attention in linear cost: public packages and this one on the same queries, keys and values.
+
+``python -m attnmath.experiments.public_implementations --out DIR`` measures errors, bias, causality, time and memory,
+and writes the table that the book shows, with the versions and the machine beside it. What is in the table is not
+measured again, so that the command goes on where it was interrupted. It needs ``pip install attnmath[compare]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import multiprocessing
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+from attnmath.checks import instance, one_of, path_to, positive_integer
+from attnmath.experiments import public_measures
+from attnmath.experiments.arguments import widths_of
+from attnmath.experiments.public_adapters import DISTRIBUTIONS, METHODS, imported
+from attnmath.experiments.public_measures import INPUTS, Number
+
+#: Lengths at which time and memory are measured.
+LENGTHS = (256, 1024, 4096, 16384)
+#: Sizes m for the errors; on the trained head those in `BETWEEN` as well.
+SIZES = (64, 256, 1024)
+BETWEEN = (32, 48, 96, 128, 192, 384, 512, 768)
+#: The queries and keys on which methods are compared at equal error, and this error of the output.
+RACE, LEVEL = "trained, half", 0.15
+#: The size of a method that does not reach the level.
+OTHERWISE = 256
+#: Length at which errors are measured, and that of whole matrices.
+ERROR_LENGTH, MATRIX_LENGTH = 1024, 256
+#: Draws of the projections.
+SEEDS, MATRIX_SEEDS = 8, 16
+THREADS, LONGEST = 2, 1 << 20
+COLUMNS = ("measure", "method", "inputs", "n", "m", "causal", "value", "standard_error")
+#: Which kind of task writes a measure first.
+_FIRST = {"error": "error", "matrix error": "matrix", "future": "future", "instance": "instance", "seconds": "speed"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement: what is done, with which method, on which inputs; m = 0 if it is chosen by the errors."""
+
+    kind: str
+    method: str
+    inputs: str = ""
+    n: int = 0
+    m: int = 0
+    causal: bool = False
+
+
+def tasks(lengths: Sequence[int] = LENGTHS, distributions: Sequence[str] = tuple(DISTRIBUTIONS)) -> list[Task]:
+    """All measurements for some packages, this one and exact attention always included, in the order of their work.
+
+    >>> len(tasks([256], [])) < len(tasks([256]))
+    True
+    """
+    lengths = sorted(set(widths_of(lengths, "lengths")))
+    if lengths[-1] > LONGEST:
+        raise ValueError(f"lengths: expected at most {LONGEST}, got {lengths[-1]}")
+    if isinstance(distributions, str) or not isinstance(distributions, Sequence):
+        raise TypeError(f"distributions: expected a list of names, got {type(distributions).__name__}")
+    chosen = {"", "torch", *(one_of(name, DISTRIBUTIONS, "distributions") for name in distributions)}
+    methods = [method for method in METHODS.values() if method.distribution in chosen]
+    numeric = [method for method in methods if not _twin(method.name)]
+    found = [Task("instance", name) for name in DISTRIBUTIONS if name in chosen and name != "torch"]
+    for kind in INPUTS:
+        for method in numeric:
+            sizes = sorted(SIZES + (BETWEEN if kind.startswith("trained") else ()))
+            for m in sizes if method.size else [0]:
+                if method.size == "features" or m <= ERROR_LENGTH:
+                    found.append(Task("error", method.name, kind, ERROR_LENGTH, m))
+            found.append(Task("matrix", method.name, kind, MATRIX_LENGTH, OTHERWISE if method.size else 0))
+            if method.causal:
+                found.append(Task("future", method.name, kind, MATRIX_LENGTH, OTHERWISE if method.size else 0, True))
+    for causal in (False, True):
+        found += [Task("speed", method.name, RACE, n, 0, causal)
+                  for n in lengths for method in methods if method.causal or not causal]  # fmt: skip
+    return found
+
+
+def _twin(name: str) -> str:
+    """The method whose errors are those of a method, computed by another library; "" if it has none."""
+    return name.removesuffix(", numpy") if name.endswith(", numpy") else ""
+
+
+def carry_out(task: Task, rows: Sequence[Mapping[str, Any]] = (), threads: int = THREADS) -> list[dict[str, Any]]:
+    """Carry out a measurement and return its rows; time and memory are measured in a process of their own."""
+    instance(task, Task, "task")
+    m = task.m
+    if task.kind == "instance":
+        found = {name: ("instance", value) for name, value in public_measures.instances(task.method).items()}
+        return [_row(measure, task, name, 0, value) for name, (measure, value) in found.items()]
+    if task.kind == "error":
+        values = public_measures.output_error(task.method, task.inputs, task.n, m, task.causal, SEEDS)
+    elif task.kind == "matrix":
+        values = public_measures.matrix_error(task.method, task.inputs, task.n, m, task.causal, MATRIX_SEEDS)
+    elif task.kind == "future":
+        values = public_measures.future(task.method, task.inputs, task.n, m)
+    else:
+        m = smallest_size(rows, task.method) or OTHERWISE
+        if not METHODS[task.method].size:
+            m = 0
+        values = _in_a_process(task, m, threads)
+    return [_row(name, task, task.inputs, m, value) for name, value in values.items()]
+
+
+def smallest_size(rows: Iterable[Mapping[str, Any]], method: str, level: float = LEVEL) -> int:
+    """The smallest size from which on all errors of a method on `RACE` are at most a level; 0 if there is none.
+
+    >>> row = {"measure": "error", "method": "a", "inputs": RACE, "n": 1024, "m": 64, "causal": False, "value": 0.1}
+    >>> smallest_size([row], "a"), smallest_size([row], "a", level=0.05)
+    (64, 0)
+    """
+    name = _twin(method) or method
+    errors = {row["m"]: row["value"] for row in rows
+              if (row["measure"], row["method"], row["inputs"]) == ("error", name, RACE)}  # fmt: skip
+    smallest = 0
+    for m in sorted(errors, reverse=True):
+        if not errors[m] <= level:
+            break
+        smallest = m
+    return smallest
+
+
+def _in_a_process(task: Task, m: int, threads: int) -> dict[str, Number]:
+    """Measure time and memory in a fresh process, in which everything is imported but nothing has been computed."""
+    kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(kind)
+    if kind == "forkserver":
+        context.set_forkserver_preload([*DISTRIBUTIONS.values(), "attnmath.experiments.public_measures"])
+    given = (task.method, task.inputs, task.n, m, task.causal, threads)
+    try:
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
+            return pool.submit(public_measures.speed, *given).result()
+    except BrokenProcessPool:
+        raise MemoryError(
+            f"the process for {task.method} at n = {task.n} was ended, probably for want of memory"
+        ) from None
+
+
+def _row(measure: str, task: Task, inputs: str, m: int, value: Number) -> dict[str, Any]:
+    return {"measure": measure, "method": task.method, "inputs": inputs, "n": task.n, "m": m, "causal": task.causal,
+            "value": value.value, "standard_error": value.standard_error}  # fmt: skip
+
+
+def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as it is written: numbers with four significant digits, instances with six."""
+    digits = 6 if row["measure"] == "instance" else 4
+    rounded = {name: f"{float(row[name]):.{digits}g}" for name in ("value", "standard_error")}
+    return {**row, **rounded, "causal": int(row["causal"])}
+
+
+def read_table(path: str | Path) -> list[dict[str, Any]]:
+    """The rows of a table; `ValueError` if it has other columns."""
+    path = path_to(path, "path")
+    return _parsed(path.read_text(encoding="utf-8"), str(path)) if path.exists() else []
+
+
+def _parsed(text: str, name: str) -> list[dict[str, Any]]:
+    reader = csv.DictReader(text.splitlines())
+    if reader.fieldnames is not None and tuple(reader.fieldnames) != COLUMNS:
+        raise ValueError(f"{name}: expected the columns {', '.join(COLUMNS)}, got {', '.join(reader.fieldnames)}")
+    # A line that an interruption cut off lacks columns, and is measured again.
+    whole = (row for row in reader if None not in row.values() and None not in row)
+    return [_typed(row) for row in whole]
+
+
+def _typed(row: Mapping[str, str]) -> dict[str, Any]:
+    numbers = {name: float(row[name]) for name in ("value", "standard_error")}
+    return {**row, **numbers, "n": int(row["n"]), "m": int(row["m"]), "causal": row["causal"] == "1"}
+
+
+def load_table() -> list[dict[str, Any]]:
+    """The table that ships with the package: a row for each number."""
+    text = (resources.files("attnmath") / "data" / "public_implementations.csv").read_text(encoding="utf-8")
+    return _parsed(text, "public_implementations.csv")
+
+
+def load_provenance() -> dict[str, Any]:
+    """How the table that ships with the package came about: command, versions, machine and settings."""
+    return json.loads((resources.files("attnmath") / "data" / "public_implementations.json").read_text("utf-8"))
+
+
+def _keys(rows: Iterable[Mapping[str, Any]]) -> set[tuple[Any, ...]]:
+    """What in a table is done."""
+    found = set()
+    for row in rows:
+        if kind := _FIRST.get(row["measure"]):
+            inputs = "" if kind == "instance" else row["inputs"]
+            found.add((kind, row["method"], inputs, row["n"], 0 if kind == "speed" else row["m"], row["causal"]))
+    return found
+
+
+def _key(task: Task) -> tuple[Any, ...]:
+    return (task.kind, task.method, task.inputs, task.n, task.m, task.causal)
+
+
+def compare(path: str | Path, todo: Sequence[Task], *, threads: int = THREADS, progress: bool = True) -> int:
+    """Carry out the measurements that the table at `path` lacks, write each at once, and return how many they were."""
+    from tqdm import tqdm
+
+    path = path_to(path, "path")
+    rows = read_table(path)
+    _write(path, rows)
+    done = _keys(rows)
+    missing = [task for task in todo if _key(task) not in done]
+    with (
+        path.open("a", encoding="utf-8", newline="") as table,
+        tqdm(total=len(todo), initial=len(todo) - len(missing), unit="task", disable=not progress) as bar,
+    ):
+        writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
+        for task in missing:
+            bar.set_postfix_str(" ".join(str(part) for part in _key(task)[:4] if part), refresh=False)
+            new = [_line(row) for row in carry_out(task, rows, threads)]
+            writer.writerows(new)
+            table.flush()
+            os.fsync(table.fileno())
+            rows += [{**row, "value": float(row["value"])} for row in new]
+            bar.update()
+    _write(path, read_table(path))
+    return len(missing)
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write a table in the order of its columns, by way of a file beside it."""
+    order = sorted(rows, key=lambda row: tuple(row[name] for name in COLUMNS[:6]))
+    beside = path.with_suffix(".part")
+    with beside.open("w", encoding="utf-8", newline="") as table:
+        writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(_line(row) for row in order)
+    beside.replace(path)
+
+
+def write_provenance(path: str | Path, command: str, threads: int) -> Path:
+    """Write beside the table how it came about."""
+    path = path_to(path, "path")
+    rows, target = read_table(path), path.with_suffix(".json")
+    used = [name for name in DISTRIBUTIONS if name == "torch" or any(name == row["method"] for row in rows)]
+    versions = {"python": platform.python_version()}
+    versions |= {name: metadata.version(name) for name in ("numpy", "einops", *used) if _installed(name)}
+    record = {
+        "command": command, "versions": versions, "machine": platform.machine(), "cores": os.cpu_count(),
+        "threads": threads, "seeds": SEEDS, "matrix_seeds": MATRIX_SEEDS, "error_length": ERROR_LENGTH,
+        "matrix_length": MATRIX_LENGTH, "race": RACE, "level": LEVEL,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }  # fmt: skip
+    target.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return target
+
+
+def _installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def main() -> int:
+    """Measure what the table lacks, and write the table and how it came about; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m attnmath.experiments.public_implementations", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="directory for public_implementations.csv and .json")
+    parser.add_argument("--lengths", nargs="+", type=int, default=list(LENGTHS), metavar="N",
+                        help=f"lengths for time and memory, default: {' '.join(map(str, LENGTHS))}")  # fmt: skip
+    parser.add_argument("--packages", nargs="+", choices=tuple(DISTRIBUTIONS), default=list(DISTRIBUTIONS),
+                        help="packages beside this one, default: all")  # fmt: skip
+    parser.add_argument("--threads", type=int, default=THREADS, help=f"threads, default: {THREADS}")
+    given = parser.parse_args()
+    if not given.out.is_dir():
+        parser.error(f"argument --out: expected a directory, got {given.out}")
+    path = given.out / "public_implementations.csv"
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(given.threads)  # for the processes that measure time
+    try:
+        for distribution in dict.fromkeys(["torch", *given.packages]):
+            _check(distribution)
+        positive_integer(given.threads, "threads", at_most=1024)
+        count = compare(path, tasks(given.lengths, given.packages), threads=given.threads)
+    except KeyboardInterrupt:
+        return _end(f"interrupted; what was measured is in {path}, and the same command does the rest", 130)
+    except ModuleNotFoundError as error:
+        name = error.name or "a package"
+        return _end(f'{name} is not installed; it comes with the extra "compare": pip install "attnmath[compare]"', 1)
+    except (ValueError, TypeError) as error:
+        return _end(f"error: {error}", 2)
+    except (OSError, MemoryError) as error:
+        return _end(f"{error}; what was measured is in {path}, and the same command does the rest", 1)
+    command = " ".join(["python -m attnmath.experiments.public_implementations", *sys.argv[1:]])
+    record = write_provenance(path, command, given.threads)
+    print(f"{count} new measurements in {path}, described in {record}")
+    return 0
+
+
+def _check(distribution: str) -> None:
+    """Import a package, so that a missing one is known before anything is measured."""
+    try:
+        imported(distribution)
+    except ModuleNotFoundError as error:
+        if error.name == DISTRIBUTIONS[distribution]:
+            raise ModuleNotFoundError(str(error), name=distribution) from None
+        raise
+    import tqdm  # noqa: F401
+
+
+def _end(message: str, status: int) -> int:
+    print(f"python -m attnmath.experiments.public_implementations: {message}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
