@@ -9,9 +9,7 @@ from instances import Array, softmax
 
 # Queries and keys whose scores from the centre stay small enough for exponentials.
 heads = instances.queries_and_keys.such_that(instances.moderate(4.0)).also(
-    c=lambda rng, Q, K: np.where(
-        rng.random(size=(len(Q), 1)) < 0.3, 0.0, rng.normal(size=(len(Q), Q.shape[2]))
-    )
+    c=lambda rng, Q, K: np.where(rng.random(size=(len(Q), 1)) < 0.3, 0.0, rng.normal(size=(len(Q), Q.shape[2])))
 )
 
 
