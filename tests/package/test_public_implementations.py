@@ -327,6 +327,24 @@ def test_the_command_writes_the_table_and_how_it_was_made(tmp_path: Path, monkey
     assert "new measurements in" in capsys.readouterr().out
 
 
+def test_times_are_measured_again_on_request_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
+    done = small(monkeypatch)
+    monkeypatch.setattr(comparison, "imported", lambda name: types.ModuleType(name))
+    given = ("--out", tmp_path, "--lengths", 64, "--packages", "linformer")
+    assert command(monkeypatch, *given) == 0
+    path = tmp_path / "public_implementations.csv"
+    before = comparison.read_table(path)
+    times = [row for row in before if row["measure"] == "seconds"]
+    first, second = times[0], times[1]
+    first["value"], second["value"] = 1e-6, 1e6
+    comparison._write(path, before)
+    done.clear()
+    assert command(monkeypatch, *given, "--times-again") == 0
+    assert {task.kind for task in done} == {"speed"}
+    second["value"] = 1.0  # the new time is shorter, that of the first was
+    assert comparison.read_table(path) == before
+
+
 def test_the_command_says_in_one_line_what_is_missing(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setitem(sys.modules, "performer_pytorch", None)
     monkeypatch.setitem(sys.modules, "torch", sys.modules.get("torch") or types.ModuleType("torch"))

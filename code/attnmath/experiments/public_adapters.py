@@ -23,6 +23,7 @@ import numpy as np
 
 from attnmath.arrays import Numpy
 from attnmath.checks import one_of
+from attnmath.expansion import expanded_attention
 from attnmath.random_features import maps, optimal, projections
 from attnmath.random_features.attention import performer_attention
 
@@ -240,6 +241,21 @@ def _ours(name: str, torch: bool, n: int, d: int, m: int, seed: int, causal: boo
     return call
 
 
+def _expansion(order: int, torch: bool, n: int, d: int, m: int, seed: int, causal: bool) -> Call:
+    """The expansion about the mean query; a causal form keeps that of its first call, as `_ours` keeps parameters."""
+    kept: list[Numpy] = []
+
+    def call(Q: Numpy, K: Numpy, V: Numpy) -> Numpy:
+        if not kept or not causal:
+            kept[:] = [Q.mean(axis=0)]
+        if not torch:
+            return expanded_attention(Q, K, V, centre=kept[0], order=order, causal=causal)
+        q, k, v, c = (part[0, 0] for part in _tensors(Q, K, V, kept[0]))
+        return expanded_attention(q, k, v, centre=c, order=order, causal=causal).numpy()
+
+    return call
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -250,6 +266,9 @@ METHODS: dict[str, Method] = {
         Method("linformer", "linformer", "projected keys", False, False, _linformer),
         Method("nystrom-attention", "nystrom-attention", "landmarks", False, False, _nystrom),
         Method("local-attention", "local-attention", "window", True, True, _local),
+        Method("attnmath expansion", "torch", "", True, True, partial(_expansion, 1, True)),
+        Method("attnmath expansion, numpy", "", "", True, True, partial(_expansion, 1, False)),
+        Method("attnmath expansion of order 2", "torch", "", False, True, partial(_expansion, 2, True)),
         *(Method(f"attnmath {name}", "torch", "features", True, True, partial(_ours, name, True)) for name in MAPS),
         *(Method(f"attnmath {name}, numpy", "", "features", True, True, partial(_ours, name, False)) for name in MAPS),
     )

@@ -28,8 +28,8 @@ from attnmath.heads.example import HEAD, LAYER
 INPUTS = ("trained", "trained, half", "gaussian", "gaussian, half")
 #: Queries for which exact attention is computed, evenly spread.
 ROWS = 256
-#: Bound on the time that repeated calls of one method take, in seconds.
-PATIENCE = 1.0
+#: Repeated calls of one method end after so many seconds; a call that takes longer than `LONG` is not repeated.
+PATIENCE, LONG = 1.5, 10.0
 
 
 class Number(NamedTuple):
@@ -170,7 +170,7 @@ def future(method: str, kind: str, n: int, m: int) -> dict[str, Number]:
 def speed(method: str, kind: str, n: int, m: int, causal: bool, threads: int) -> dict[str, Number]:
     """Time and memory of one call, measured in this process, which should be a fresh one; and the error of its output.
 
-    seconds : the fastest of up to five calls after the first (of the first alone if it takes longer than `PATIENCE`).
+    seconds : the fastest of two to ten calls after the first (the first itself if it takes longer than `LONG`).
     mebibytes : the peak of the resident memory of the process within the first call, less what it was before.
 
     Arguments, projections and weights are there before the clock starts; a call at a small length has loaded the code.
@@ -190,14 +190,14 @@ def speed(method: str, kind: str, n: int, m: int, causal: bool, threads: int) ->
     peak = _peak() - before
     spent = seconds
     times: list[float] = []
-    while seconds < PATIENCE and spent < PATIENCE and len(times) < 5:
+    while seconds < LONG and (len(times) < 2 or (spent < PATIENCE and len(times) < 10)):
         start = time.perf_counter()
         call(Q, K, V)
         times.append(time.perf_counter() - start)
         spent += times[-1]
     rows = _some(n)
     error = _relative(output[rows], _exact_weights(Q, K, rows, causal) @ V)
-    values = {"seconds": min(times, default=seconds), "mebibytes": peak / 2**20, "error there": error}
+    values = {"seconds": min(times, default=seconds), "mebibytes": max(peak, 0) / 2**20, "error there": error}
     return {name: Number(value) for name, value in values.items()}
 
 
