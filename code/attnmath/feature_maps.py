@@ -37,14 +37,24 @@ Numbers = NDArray[Any]
 #: Largest order of a series: 170! is the last factorial within the range of float64.
 MOST_TERMS = 170
 
+#: Of d and the order, the smaller one that `feature_count` takes at most: it has as many factors.
+MOST_FACTORS = 10_000
+
 
 def feature_count(d: int, order: int) -> int:
-    """Number of monomials of d variables and degree at most `order`: C(d + order, order).
+    """Number of monomials of d variables and degree at most `order`: C(d + order, order), exactly.
+
+    It counts for every order, those included that are too large for the maps below; d and the order may not both be
+    above 10,000.
 
     >>> feature_count(2, 2), feature_count(64, 2), feature_count(64, 4)
     (6, 2145, 814385)
+    >>> feature_count(2, order_needed(300.0, 0.01))
+    581581
     """
-    d, order = positive_integer(d, "d"), non_negative_integer(order, "order", at_most=MOST_TERMS)
+    d, order = positive_integer(d, "d"), non_negative_integer(order, "order")
+    if min(d, order) > MOST_FACTORS:
+        raise ValueError(f"d, order: expected one of them to be at most {MOST_FACTORS}, got {d} and {order}")
     return math.comb(d + order, order)
 
 
@@ -66,7 +76,10 @@ def power_series_features(x: Real[ArrayLike, "... d"], coefficients: Real[ArrayL
         raise ValueError(f"coefficients: expected non-negative numbers, not all 0, got {c.tolist()}")
     if len(c) - 1 > MOST_TERMS:
         raise ValueError(f"coefficients: expected at most {MOST_TERMS + 1} of them, got {len(c)}")
-    return _weighted(x, np.trim_zeros(c, "b").tolist(), "x, coefficients")
+    c = np.trim_zeros(c, "b")
+    with np.errstate(divide="ignore"):
+        weights = np.log(c) + special.gammaln(np.arange(1, len(c) + 1))
+    return _weighted(x, weights, "x, coefficients")
 
 
 def taylor_features(x: Real[ArrayLike, "... d"], order: int) -> Float[Array, "... r"]:
@@ -79,7 +92,7 @@ def taylor_features(x: Real[ArrayLike, "... d"], order: int) -> Float[Array, "..
     array([1., 2., 3., 4., 6., 9.])
     """
     order = non_negative_integer(order, "order", at_most=MOST_TERMS)
-    return _weighted(x, [1 / math.factorial(k) for k in range(order + 1)], "x, order")
+    return _weighted(x, np.zeros(order + 1), "x, order")
 
 
 def polynomial_features(x: Real[ArrayLike, "... d"], order: int) -> Float[Array, "... r"]:
@@ -90,7 +103,8 @@ def polynomial_features(x: Real[ArrayLike, "... d"], order: int) -> Float[Array,
     array([1., 3., 9.])
     """
     order = non_negative_integer(order, "order", at_most=MOST_TERMS)
-    return _weighted(x, [math.comb(order, k) for k in range(order + 1)], "x, order")
+    degrees = np.arange(order + 1)
+    return _weighted(x, special.gammaln(order + 1) - special.gammaln(order + 1 - degrees), "x, order")
 
 
 def componentwise_powers(x: Real[ArrayLike, "... d"], order: int) -> Float[Array, "... r"]:
@@ -138,22 +152,46 @@ def cosine_reweighted(x: Real[ArrayLike, "... n d"], length: int | None = None) 
 
 
 def truncated_exponential(s: Real[ArrayLike, "*shape"], order: int) -> Float[Array, "*shape"]:
-    """The Taylor polynomial T_p(s) = sum over k <= p of s^k / k!, p = order, by Horner's rule.
+    """The Taylor polynomial T_p(s) = sum over k <= p of s^k / k!, p = order.
 
-    Positive everywhere for even orders; for odd ones it has one zero, below 0. For s far below 0 and orders beyond |s|
-    the terms cancel: rounding may reach eps e^|s| in absolute terms, however small the true value is.
+    Positive everywhere for even orders; for odd ones it has one zero, below 0. Even orders are right up to
+    about 2 p eps of their value, at every s: where the terms of the sum cancel, the remainder takes its place.
 
     >>> truncated_exponential([-1.0, 0.0, 2.0], 2).tolist()
     [0.5, 1.0, 5.0]
+    >>> truncated_exponential([-36.0], 170) / np.exp([-36.0])
+    array([1.])
     """
     order = non_negative_integer(order, "order", at_most=MOST_TERMS)
     s = finite(real_array(s, "s"), "s")
     xp = array_namespace(s)
-    total = xp.ones_like(s)
+    cancels = (s < -1) & (s > -(order + 1))
     with silent():
+        total = xp.ones_like(s)
         for k in range(order, 0, -1):
             total = 1 + s / k * total
+        if bool(xp.any(cancels)):
+            total = xp.where(cancels, _by_remainder(xp.where(cancels, -s, xp.ones_like(s)), order), total)
         return in_range(total, "s, order")
+
+
+def _by_remainder(x: Array, order: int) -> Array:
+    """T_p(-x) = e^-x + (-1)^p x^(p+1) / (p+1)! r_p for 0 < x <= p + 1, both terms positive for even p = order.
+
+    r_p = (p + 1) * integral from 0 to 1 of (1 - u)^p e^(-x u) du, which is 1F1(1; p + 2; -x). By parts
+    r_(k-1) = 1 - x r_k / (k + 1). Downwards each step multiplies an error by x / (k + 1) and takes at most half from 1.
+    """
+    xp = array_namespace(x)
+    # Steps until the error of the start is below the rounding of float64, at the largest x.
+    top = order + 1
+    while (top - order) * math.log(order + 1) - math.lgamma(top + 2) + math.lgamma(order + 2) > -37:
+        top += 1
+    ratio = (top + 1) / (top + 1 + x)
+    for k in range(top, order, -1):
+        ratio = 1 - x / (k + 1) * ratio
+    # One power, since x^(p+1) and (p+1)! may both be too large.
+    unit = math.exp(math.lgamma(order + 2) / (order + 1))
+    return xp.exp(-x) + (-1) ** order * (x / unit) ** (order + 1) * ratio
 
 
 def truncation_bound(s: Real[ArrayLike, "*shape"], order: int, *, relative: bool = False) -> Float[Numpy, "*shape"]:
@@ -174,7 +212,8 @@ def order_needed(largest: float, error: float) -> int:
     """Smallest order whose bound on the relative error of exp is at most `error` for all |s| <= largest.
 
     The bound is `truncation_bound` with relative=True, at s = -largest, where it is largest. It holds in exact
-    arithmetic: with the rounding eps of a dtype the computed value may be off by a share of eps e^(2 largest).
+    arithmetic: with the rounding eps of a dtype a product of features may be off by a share of eps e^(2 largest).
+    `feature_count` takes every order found here; the maps and `truncated_exponential` take those up to 170.
 
     >>> order_needed(1.0, 0.01), order_needed(10.0, 0.01)
     (5, 37)
@@ -185,37 +224,41 @@ def order_needed(largest: float, error: float) -> int:
     return int(np.argmax(_log_bound(np.asarray(-largest), orders, -1.0) <= math.log(error)))
 
 
-def _weighted(x: ArrayLike, coefficients: Sequence[float], names: str) -> Array:
-    """The monomials of x, those of degree k times sqrt(c_k k!); a degree with c_k = 0 is left out."""
+def _weighted(x: ArrayLike, log_weights: Numbers, names: str) -> Array:
+    """The monomials x^a / sqrt(a!), those of degree k times the root of a weight; a degree of weight 0 is left out."""
     x = finite(real_array(x, "x", at_least=1), "x")
-    d, top = int(x.shape[-1]), len(coefficients) - 1
+    d, top = int(x.shape[-1]), len(log_weights) - 1
     fits_memory(names, *x.shape[:-1], math.comb(d + top, top))
-    # The logarithm, since k! alone may be too large.
-    scale = [math.exp((math.log(c) + math.lgamma(k + 1)) / 2) if c > 0 else 0.0 for k, c in enumerate(coefficients)]
+    # Each degree takes its share of the root, since the whole root of k! may be too large, and 1 / sqrt(a!) too small.
+    degrees, kept = np.arange(top + 1), np.isfinite(log_weights)
+    factorials = special.gammaln(degrees + 1)
+    between = np.interp(degrees, degrees[kept], (log_weights - factorials)[kept]) + factorials
+    shares = np.exp(np.diff(np.where(kept, log_weights, between), prepend=0.0) / 2)
+    blocks = _monomials(x, shares.tolist())
     with silent():
-        degrees = [block * factor for block, factor in zip(_monomials(x, top), scale, strict=True) if factor > 0]
-        return in_range(array_namespace(x).concat(degrees, axis=-1), names)
+        return in_range(array_namespace(x).concat([blocks[k] for k in degrees[kept]], axis=-1), names)
 
 
-def _monomials(x: Array, order: int) -> list[Array]:
-    """x^a / sqrt(a!) for all multi-indices a of degree 0, 1, ..., one block of the last axis for each degree.
+def _monomials(x: Array, shares: Sequence[float]) -> list[Array]:
+    """x^a / sqrt(a!) for all multi-indices a of degree 0, 1, ..., times the shares of all degrees so far.
 
     A monomial of degree k is one of degree k - 1 times a component that does not come before its last one; the new
-    component's multiplicity m divides by sqrt(m), and these factors make up sqrt(a!).
+    component's multiplicity m divides by sqrt(m), and these factors make up sqrt(a!). Each degree is one block of the
+    last axis.
     """
     xp, d = array_namespace(x), int(x.shape[-1])
-    blocks = [xp.ones_like(x[..., :1])]
+    blocks = [xp.ones_like(x[..., :1]) * shares[0]]
     last, times = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)  # the last component, how often it occurs
-    for _ in range(order):
+    for share in shares[1:]:
         children = d - last
         parent = np.repeat(np.arange(len(last)), children)
         component = np.arange(len(parent)) - np.repeat(np.cumsum(children) - children, children) + last[parent]
         times = np.where(component == last[parent], times[parent] + 1, 1)
         last = component
         take = [xp.asarray(index, device=device(x)) for index in (parent, component)]
-        roots = xp.astype(xp.asarray(np.sqrt(times), device=device(x)), x.dtype)
+        factors = xp.astype(xp.asarray(share / np.sqrt(times), device=device(x)), x.dtype)
         with silent():
-            block = xp.take(blocks[-1], take[0], axis=-1) * xp.take(x, take[1], axis=-1) / roots
+            block = xp.take(blocks[-1], take[0], axis=-1) * xp.take(x, take[1], axis=-1) * factors
         blocks.append(block)
     return blocks
 

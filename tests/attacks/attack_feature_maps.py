@@ -44,6 +44,31 @@ def the_features_give_the_reweighted_kernel_and_no_negative_weight(Q, K, extra):
     return reweighted(Q, K, extra)
 
 
+two_places = instances.numbers(first=(1e-3, 1.0), second=(1e-3, 1.0), query=(1e-3, 1.0), size=(0.1, 9.0)).such_that(
+    lambda first, second, query, size: np.abs(np.abs(first - query) - np.abs(second - query)) > 1e-3
+)
+
+
+def share_of_equal_keys(first, second, query, size, places=True):
+    """The weight of one of two equal keys, after the division: 1/2 by every map of the token alone."""
+    near, far = (size * np.cos(np.pi / 2 * (query - place)) for place in (first, second))
+    share = near / (near + far)
+    nearer = np.abs(first - query) < np.abs(second - query)
+    if not places:
+        return equal(share, 0.5, rounding(8, 1.0))
+    return exactly_if(share > 0.5, nearer)
+
+
+@attack(
+    "report/9",
+    on=two_places,
+    wrong={"a map of the token alone": lambda first, second, query, size: share_of_equal_keys(
+        first, second, query, size, places=False)},
+)  # fmt: skip
+def the_nearer_of_two_equal_keys_has_the_larger_weight(first, second, query, size):
+    return share_of_equal_keys(first, second, query, size)
+
+
 # Powers ---------------------------------------------------------------------------------------------------------------
 
 two_vectors = instances.queries_and_keys.map("x y", lambda Q, K: (Q[:, 0], K[:, 0])).such_that(instances.moderate(1e3))
@@ -73,6 +98,21 @@ def polynomial(x, y, order=3, factors=True):
 @attack("report/10", on=two_vectors, wrong={"no factors": lambda x, y: polynomial(x, y, factors=False)})
 def the_monomials_give_the_polynomial_kernel(x, y):
     return polynomial(x, y)
+
+
+short_products = instances.numbers(x=(1e-2, 0.95), y=(1e-2, 0.95))
+
+
+def endless(x, y, powers=400, kernel=lambda s: 1 / (1 - s)):
+    """The powers of two numbers, so many that no further one counts."""
+    k = np.arange(powers)
+    found = np.sum(x[:, None] ** k * y[:, None] ** k, axis=1)
+    return equal(found, kernel(x * y), rounding(400, 1 / (1 - np.abs(x * y))))
+
+
+@attack("report/10", on=short_products, wrong={"the exponential": lambda x, y: endless(x, y, kernel=np.exp)})
+def powers_without_an_end_give_the_geometric_series(x, y):
+    return endless(x, y) & endless(-x, y)
 
 
 def component_kernel(p: Array, same: bool = True):

@@ -155,18 +155,37 @@ def the_covariance_of_two_entries_is_as_displayed(x, y, z):
     return joint(x, y, z)
 
 
-def expansion(u: Array, v: Array, cross: float = 1.0):
-    second = 1 + u - v - cross * u * v + v**2
-    return at_most(np.abs((1 + u) / (1 + v) - second), v**2 * np.abs(u - v) / (1 - np.abs(v)), 1e-13)
+def expansion(o: Array, A: Array, V: Array, sign: int = -1):
+    error, D = (o + A) / (1 + V) - o, A - o * V
+    return equal(error, D + sign * V * D + V**2 * error, 1e-12)
 
 
 @attack(
     "random_features/first-order",
-    on=between(-0.5, 0.5, "u v"),
-    wrong={"the product forgotten": lambda u, v: expansion(u, v, cross=0.0)},
+    on=between(-0.5, 0.5, "o A V"),
+    wrong={"the second term added": lambda o, A, V: expansion(o, A, V, sign=1)},
 )
-def the_remainder_of_the_quotient_is_of_third_order(u, v):
-    return expansion(u, v)
+def the_rest_of_the_quotient_has_the_factor_of_second_order(o, A, V):
+    return expansion(o, A, V)
+
+
+def ideal_output(q: Array, k: Array, other: Array, v: Array, w: Array, norms: bool = True):
+    """The algorithm with the nodes of the integral as rows, weighted: its limit for one query and two keys."""
+    keys, values = np.stack([k, other], axis=1), np.stack([v, w], axis=1)
+    features = np.exp(keys[..., None] * _NODES - (keys[..., None] ** 2 / 2 if norms else 0))
+    sums = np.exp(q[:, None] * _NODES) * _WEIGHTS
+    scores = np.einsum("ir,ijr->ij", sums, features)
+    exact = np.exp(q[:, None] * keys)
+    return equal((scores * values).sum(1) / scores.sum(1), (exact * values).sum(1) / exact.sum(1), 1e-8)
+
+
+@attack(
+    "report/algorithm",
+    on=between(-1.5, 1.5, "q k other v w"),
+    wrong={"keys without their norms": lambda *given: ideal_output(*given, norms=False)},
+)
+def its_limit_is_softmax_attention(q, k, other, v, w):
+    return ideal_output(q, k, other, v, w)
 
 
 def scaled_kernel(q: Array, k: Array, power: float = 0.25):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from backends import both_backends, make
@@ -83,14 +84,55 @@ def test_the_truncation_obeys_its_bound_and_its_sign(order: int, seed: int) -> N
     s = np.random.default_rng(seed).uniform(-6, 6, 50)
     found = maps.truncated_exponential(s, order)
     expected = sum(s**k / math.factorial(k) for k in range(order + 1))
-    rounding = 1e-14 * np.exp(np.abs(s))
+    rounding = 1e-14 * np.exp(np.abs(s))  # of the sum above, whose terms cancel
     np.testing.assert_array_less(np.abs(found - expected), rounding)
     assert np.all(np.abs(np.exp(s) - found) <= maps.truncation_bound(s, order) + rounding)
     relative = maps.truncation_bound(s, order, relative=True)
     assert np.all(np.abs(found / np.exp(s) - 1) <= relative + rounding / np.exp(s))
     assert np.all(np.diff(np.sign(maps.truncated_exponential(np.sort(s), order))) >= 0)
     if order % 2 == 0:
-        assert np.all(found > -rounding)
+        assert np.all(found > 0)
+
+
+@both_backends
+@pytest.mark.parametrize("order", [0, 1, 2, 3, 8, 37, 38, 57, 101, 170])
+def test_the_cut_series_is_right_where_its_terms_cancel(backend: str, order: int) -> None:
+    """Against 400 digits, in both precisions, and positive for even orders; odd ones vanish once, so e^s counts too."""
+    places = np.concatenate([-np.geomspace(0.1, 2 * order + 40, 40), [-36.0, -order - 1.0, -order, 2.0, 10.0]])
+    for dtype in (np.float64, np.float32):
+        s = places.astype(dtype)[places > (-1e3 if dtype is np.float64 else -88)]  # further out float32 overflows
+        found = np.asarray(maps.truncated_exponential(make(backend, s, dtype.__name__), order))
+        assert found.dtype == dtype
+        with mpmath.workdps(400):
+            points = [mpmath.mpf(float(v)) for v in s]
+            exact = [mpmath.fsum(v**k / mpmath.factorial(k) for k in range(order + 1)) for v in points]
+            scale = [max(abs(e), mpmath.exp(v) if order % 2 else 0) for e, v in zip(exact, points, strict=True)]
+            off = [float(abs(float(f) - e) / w) for f, e, w in zip(found, exact, scale, strict=True)]
+        assert max(off) < 4 * (order + 1) * np.finfo(dtype).eps
+        assert order % 2 or (found > 0).all()
+
+
+@both_backends
+@pytest.mark.parametrize("order", [57, 110, 170])
+def test_high_orders_do_not_overflow_on_the_way(backend: str, order: int) -> None:
+    """In float32 the root of 57! times powers is within the range, and 57! and 1 / sqrt(57!) times it are not."""
+    x, y = np.asarray([1.25]), np.asarray([0.75])
+    only = [0.0] * order + [1.0]
+    phi = [np.asarray(maps.power_series_features(make(backend, v, "float32"), only)) for v in (x, y)]
+    assert phi[0].dtype == np.float32 and phi[0].shape == (1,)
+    np.testing.assert_allclose(phi[0] @ phi[1], (15 / 16) ** order, rtol=2 * order * 6e-8)
+    ends = [0.5] + [0.0] * (order - 1) + [2.0]
+    phi = [np.asarray(maps.power_series_features(make(backend, v, "float32"), ends)) for v in (x, y)]
+    np.testing.assert_allclose(phi[0] @ phi[1], 0.5 + 2 * (15 / 16) ** order, rtol=2 * order * 6e-8)
+    small = [np.asarray(maps.polynomial_features(make(backend, v / 4, "float32"), order)) for v in (x, y)]
+    np.testing.assert_allclose(small[0] @ small[1], (1 + 15 / 256) ** order, rtol=2 * order * 6e-8)
+
+
+def test_every_order_needed_can_be_counted() -> None:
+    for largest in (50.0, 1e3, 1e6):
+        order = maps.order_needed(largest, 0.01)
+        assert order > maps.MOST_TERMS // 2
+        assert maps.feature_count(64, order) == math.comb(64 + order, 64)
 
 
 def test_the_bound_is_sharp_at_small_scores_and_does_not_overflow_on_the_way() -> None:
@@ -137,6 +179,7 @@ def test_linear_attention_takes_each_map() -> None:
         (lambda: maps.cosine_reweighted([[1.0], [2.0]], 1), ValueError, "length: expected at least 2"),
         (lambda: maps.cosine_reweighted([1.0]), ValueError, "x: expected at least 2 dimensions"),
         (lambda: maps.feature_count(0, 1), ValueError, "d: expected a positive integer"),
+        (lambda: maps.feature_count(10_001, 20_000), ValueError, "d, order: expected one of them to be at most 10000"),
         (lambda: maps.order_needed(0.0, 0.1), ValueError, "largest: expected a positive finite number"),
         (lambda: maps.truncated_exponential([np.nan], 2), ValueError, "s: expected no NaN"),
     ],

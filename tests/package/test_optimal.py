@@ -81,6 +81,9 @@ def test_the_asymmetric_optimum_is_below_one_coefficient_for_all_axes() -> None:
     shared = optimal.optimal_gerf(X @ (B_q / root).T, Y @ (B_k / root).T)
     scale = np.sqrt(1 - 4 * shared)
     one = objective(np.full(D, shared), scale * B_q / root, scale * B_k / root)
+    paper = optimal.optimal_aderf(X, Y, one_coefficient=True)
+    np.testing.assert_allclose(paper[0], np.full(D, shared), rtol=1e-12)
+    assert objective(*paper) == pytest.approx(one, rel=1e-10)
     assert objective(A, B_q, B_k) < one < at_coefficient(optimal.optimal_gerf(X, Y))
     draws = np.random.default_rng(2)
     for size in (1e-2, 0.1):
@@ -108,7 +111,48 @@ def test_few_rows_need_a_ridge() -> None:
     np.testing.assert_allclose(B_q.T @ np.diag(1 / (1 - 4 * A)) @ B_k, np.eye(D), atol=1e-9)
 
 
+@both_backends
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("one_coefficient", [False, True])
+@pytest.mark.parametrize("d", [3, 9, 32, 64])
+def test_the_default_ridge_is_enough_for_rows_of_any_rank(
+    backend: str, dtype: str, one_coefficient: bool, d: int
+) -> None:
+    draws = np.random.default_rng(d)
+    lines = [draws.standard_normal((20, 1)) @ draws.standard_normal((1, d)) for _ in range(2)]
+    for one, other in ((np.eye(d)[:1], np.eye(d)[1:2]), lines, (lines[0], lines[0])):
+        rows = [make(backend, R.astype(dtype)) for R in (one, other)]
+        A, B_q, B_k = optimal.optimal_aderf(*rows, one_coefficient=one_coefficient)
+        # The variance accepts the matrices: B_q^T (I - 4A)^(-1) B_k = I to the root of the precision.
+        logs = variance.aderf_variance(rows[0][0], rows[1][0], A, B_q, B_k, relative=True, log=True)
+        assert np.isfinite(float(logs))
+
+
+def test_a_linear_change_that_scores_do_not_see_changes_nothing_without_a_ridge() -> None:
+    T = np.diag([100.0, 1.0, 1.0, 0.01])
+    values = {}
+    for ridge in (0.0, 1e-6):
+        A, B_q, B_k = optimal.optimal_aderf(X @ T, Y @ np.linalg.inv(T), ridge=ridge)
+        values[ridge] = objective(A, B_q @ T, B_k @ np.linalg.inv(T))
+    plain = objective(*optimal.optimal_aderf(X, Y, ridge=0.0))
+    assert values[0.0] == pytest.approx(plain, rel=1e-7)
+    assert values[1e-6] > plain + 0.1
+    A, B_q, B_k = optimal.optimal_aderf(1e3 * X, 1e-3 * Y)
+    assert objective(A, 1e3 * B_q, 1e-3 * B_k) == pytest.approx(objective(*optimal.optimal_aderf(X, Y)), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["X", "Y"])
+def test_rows_that_are_all_zero(name: str) -> None:
+    given = {"X": X, "Y": Y} | {name: np.zeros((3, D))}
+    for ridge in (None, 0.0, 1.0):
+        with pytest.raises(ValueError, match=f"^{name}: expected rows that are not all 0"):
+            optimal.optimal_aderf(**given, ridge=ridge)
+    assert optimal.optimal_gerf(**given) < 0
+
+
 def test_bad_arguments() -> None:
+    with pytest.raises(TypeError, match="one_coefficient: expected True or False"):
+        optimal.optimal_aderf(X, Y, one_coefficient="yes")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="X, Y: expected rows of one length d"):
         optimal.optimal_gerf(X, Y[:, :2])
     with pytest.raises(ValueError, match="ridge: expected a number from 0 to 1"):

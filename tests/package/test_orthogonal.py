@@ -13,7 +13,7 @@ mp.mp.dps = 60
 SQUARES = [0.0, 1e-12, 1e-3, 0.5, 2.0, 9.0, 30.0, 100.0, 200.0, 1000.0, 1e6]
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5, 8, 33, 64, 512])
+@pytest.mark.parametrize("d", [2, 3, 5, 8, 33, 64, 512])
 def test_the_covariance_of_positive_terms_is_a_confluent_function(d: int) -> None:
     for square in SQUARES:
         t = mp.mpf(square) / 2
@@ -22,7 +22,7 @@ def test_the_covariance_of_positive_terms_is_a_confluent_function(d: int) -> Non
         assert float(orthogonal.relative_covariance(square, d)) == pytest.approx(exact, rel=1e-12, abs=1e-300)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8, 33, 64, 512])
+@pytest.mark.parametrize("d", [2, 3, 4, 5, 8, 33, 64, 512])
 def test_the_covariance_of_cosines_is_a_confluent_function(d: int) -> None:
     for square in SQUARES:
         t = mp.mpf(square) / 2
@@ -114,6 +114,21 @@ def test_one_row_has_the_variance_of_a_normal_one() -> None:
         assert orthogonal.gerf_variance(x, y, A, 1, relative=True) == pytest.approx(value)
 
 
+def test_rows_of_one_dimension_are_independent() -> None:
+    x, y, m = [0.7], [0.4], 3
+    for A in (0.0, -0.1):
+        alone = orthogonal.gerf_variance(x, y, A, m, coupling="independent")
+        assert orthogonal.gerf_variance(x, y, A, m) == alone
+        assert orthogonal.gerf_variance(x, y, A, m, coupling="simplex") == alone
+    for variance in (orthogonal.positive_variance, orthogonal.hyperbolic_variance, orthogonal.trigonometric_variance):
+        assert variance(x, y, m) == variance(x, y, m, coupling="independent")
+    # Drawn rows agree: products of two neighbours have the mean of independent terms, 1 in units of K^2.
+    for draw in (projections.orthogonal, projections.simplex):
+        terms = np.exp(draw(80_000, 1, rng=np.random.default_rng(0)) * 0.5 - 0.125).reshape(-1, 2)
+        products = terms.prod(axis=1)
+        assert abs(products.mean() - 1) < 4.5 * products.std() / 200
+
+
 def test_blocks_of_d_share_the_saving() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 5, 4)) / 3
@@ -154,6 +169,11 @@ def test_relative_variances_stay_exact_where_the_kernel_overflows() -> None:
         (lambda: orthogonal.positive_variance([1.0], [1.0], 0), "m: expected a positive integer"),
         (lambda: orthogonal.hyperbolic_variance([1.0], [1.0], 2, coupling="simplex"), "coupling: expected one of"),
         (lambda: orthogonal.relative_covariance([1.0], 1, coupling="simplex"), "d: expected at least 2"),
+        (
+            lambda: orthogonal.relative_covariance([1.0], 1),
+            "d: expected at least 2, so that a block has two rows, got 1",
+        ),
+        (lambda: orthogonal.cosine_covariance([1.0], 1), "d: expected at least 2"),
         (lambda: orthogonal.log_mean_on_sphere(1e6, 3, radius=1.0), "norm, radius: expected products of at most"),
         (lambda: orthogonal.relative_covariance([-1.0], 2), "square: expected squared lengths"),
     ],

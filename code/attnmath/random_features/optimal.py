@@ -17,7 +17,7 @@ from array_api_compat import array_namespace
 from jaxtyping import Float, Real
 
 from attnmath.arrays import Array, ArrayLike
-from attnmath.checks import about, describe, finite, in_range, number, real_array, same_dtype, scalar, silent
+from attnmath.checks import about, describe, finite, flag, in_range, number, real_array, same_dtype, scalar, silent
 
 
 def optimal_gerf(X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"]) -> float:
@@ -51,40 +51,47 @@ def optimal_sderf(
 
 
 def optimal_aderf(
-    X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"], *, ridge: float = 1e-6
+    X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"], *, ridge: float | None = None, one_coefficient: bool = False
 ) -> tuple[Float[Array, "d"], Float[Array, "d d"], Float[Array, "d d"]]:
     """Return A, B_q and B_k of the asymmetric FAVOR#.
 
-    First x -> M x and y -> M^(-T) y with the smallest trace of the second moment of M x_i + M^(-T) y_j: this makes the
-    second moments of both equal. That is the minimum over all B_q and B_k with one coefficient for all axes. Then
-    `optimal_sderf` on the result, which lowers the objective further; the minimum over all A, B_q and B_k together may
-    be lower still.
+    First x -> M x and y -> M^(-T) y that makes the second moments of both equal. With ridge = 0 the second moment of
+    M x_i + M^(-T) y_j then has the smallest trace, and with one coefficient for all axes (the paper's ADERF) this is
+    the minimum of the objective over all B_q and B_k. Otherwise `optimal_sderf` follows on the changed rows, which
+    lowers the objective further; the minimum over all A, B_q and B_k together may be lower still.
 
-    ridge : is added to both second moments, in units of their mean eigenvalue; 0 needs matrices of full rank.
+    ridge : is added to both second moments, in units of their mean eigenvalue, and only to find M. A minimum above is
+        then that of the rows with this second moment. The default, 1e-6 or 8 d^2 eps if that is larger (in single
+        precision), is enough for rows of any rank. 0 needs matrices of full rank.
+    one_coefficient : one coefficient for all axes, so that A holds one number d times.
+
+    With ridge = 0 the objective is the same for x -> T x and y -> T^(-T) y, for every invertible T. With a ridge that
+    holds for a multiple of an orthogonal T.
 
     >>> A, B_q, B_k = optimal_aderf([[4.0], [-4.0]], [[1.0], [-1.0]])
     >>> round(float(abs(B_k[0, 0] / B_q[0, 0])), 6)
     4.0
     """
     X, Y = _rows(X, Y)
-    ridge = number(ridge, "ridge", "a number of at least 0")
-    if not 0 <= ridge <= 1:
-        raise ValueError(f"ridge: expected a number from 0 to 1, got {ridge}")
     xp = array_namespace(X, Y)
+    d = X.shape[1]
+    if ridge is None:
+        ridge = min(1.0, max(1e-6, 8 * d * d * float(xp.finfo(X.dtype).eps)))
+    elif not 0 <= (ridge := number(ridge, "ridge", "a number of at least 0")) <= 1:
+        raise ValueError(f"ridge: expected a number from 0 to 1, got {ridge}")
+    flag(one_coefficient, "one_coefficient")
+    for name, R in (("X", X), ("Y", Y)):
+        if not bool(xp.any(R != 0)):
+            raise ValueError(f"{name}: expected rows that are not all 0, got {describe(R)} of zeros")
     with silent(), about("X, Y, ridge"):
-        (values_X, vectors_X), (values_Y, vectors_Y) = (_eigen(_moment(R, ridge)) for R in (X, Y))
-        roots_X, roots_Y = xp.sqrt(values_X), xp.sqrt(values_Y)
-        U, singular, Vh = xp.linalg.svd(
-            roots_X[:, None] * xp.matmul(xp.matrix_transpose(vectors_X), vectors_Y) * roots_Y
-        )
-        root = xp.sqrt(singular)[:, None]
-        M_q = xp.matmul(root * xp.matrix_transpose(U) / roots_X, xp.matrix_transpose(vectors_X))
-        M_k = xp.matmul(root * Vh / roots_Y, xp.matrix_transpose(vectors_Y))
-        in_range(M_q, "their second moments")
-        in_range(M_k, "their second moments")
-        A, basis = _by_axes(
-            _second_moment_of_sum(*(xp.matmul(R, xp.matrix_transpose(M)) for R, M in ((X, M_q), (Y, M_k))))
-        )
+        M_q, M_k = _equal_moments(_moment(X, ridge), _moment(Y, ridge))
+        moment = _second_moment_of_sum(*(xp.matmul(R, xp.matrix_transpose(M)) for R, M in ((X, M_q), (Y, M_k))))
+        in_range(moment, "their second moments")
+        if one_coefficient:
+            a = optimal_coefficient(xp.sum(xp.linalg.diagonal(moment)) / d)
+            A = a * xp.ones(d, dtype=X.dtype, device=getattr(X, "device", None))
+            return A, *_scaled(A, M_q, M_k)
+        A, basis = _by_axes(moment)
         return A, *_scaled(A, xp.matmul(basis, M_q), xp.matmul(basis, M_k))
 
 
@@ -133,6 +140,20 @@ def _moment(R: Array, ridge: float = 0.0) -> Array:
         size = ridge * xp.sum(xp.linalg.diagonal(moment)) / R.shape[1]
         moment = moment + size * xp.eye(R.shape[1], dtype=R.dtype, device=getattr(R, "device", None))
     return moment
+
+
+def _equal_moments(moment_X: Array, moment_Y: Array) -> tuple[Array, Array]:
+    """M and M^(-T) with M moment_X M^T = M^(-T) moment_Y M^(-1), a diagonal matrix."""
+    xp = array_namespace(moment_X, moment_Y)
+    (values_X, vectors_X), (values_Y, vectors_Y) = _eigen(moment_X), _eigen(moment_Y)
+    roots_X, roots_Y = xp.sqrt(values_X), xp.sqrt(values_Y)
+    U, singular, _ = xp.linalg.svd(roots_X[:, None] * xp.matmul(xp.matrix_transpose(vectors_X), vectors_Y) * roots_Y)
+    root = xp.sqrt(singular)[:, None]
+    M = in_range(root * xp.matrix_transpose(U) / roots_X, "their second moments")
+    # The inverse of this very M, so that the features stay unbiased where M itself has few digits.
+    inverse = in_range(xp.linalg.inv(M), "their second moments")
+    back = xp.matrix_transpose(vectors_X)
+    return xp.matmul(M, back), xp.matmul(xp.matrix_transpose(inverse), back)
 
 
 def _eigen(moment: Array) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ With z = x + y, t = |z|^2 / 2 and two orthogonal rows of independent chi norms, 
 
 with a Poisson variable N of mean t. It is below 0 for every z but 0, since a_0 = a_1 = 1 and |a_k| < 1 from k = 2 on.
 Hyperbolic terms, and generalised exponential ones (GERF), have the same covariance.
+In one dimension every block is a single row: nothing is coupled, and every variance is that of independent rows.
 """
 
 from __future__ import annotations
@@ -85,8 +86,9 @@ def gerf_variance(
         # log(E f^2 / K^2), from the Gaussian integral.
         exponent = d / 2 * np.log1p(16 * A / (1 - 8 * A) * A) + square / (1 - 8 * A)
     in_range(exponent, "x, y, A")
-    coupling = one_of(coupling, COUPLINGS, "coupling")
-    covariance = 0.0 if coupling == "independent" else relative_covariance(square, d, coupling=coupling)
+    covariance = 0.0
+    if _is_coupled(coupling, d, COUPLINGS):
+        covariance = relative_covariance(square, d, coupling=coupling)
     return _variance(-np.expm1(-exponent), covariance * np.exp(-exponent), exponent, kernel, m, d, relative)
 
 
@@ -106,7 +108,7 @@ def hyperbolic_variance(
     array(1.24897729)
     """
     square, kernel, d = _pairs_of(x, y, sign=1.0)
-    covariance = _coupled(coupling) * relative_covariance(square, d) * np.exp(-square)
+    covariance = relative_covariance(square, d) * np.exp(-square) if _is_coupled(coupling, d) else 0.0
     return _variance(np.expm1(-square) ** 2 / 2, covariance, square, kernel, m, d, relative)
 
 
@@ -126,7 +128,7 @@ def trigonometric_variance(
     array(0.88109785)
     """
     square, kernel, d = _pairs_of(x, y, sign=-1.0)
-    covariance = _coupled(coupling) * cosine_covariance(square, d)
+    covariance = cosine_covariance(square, d) if _is_coupled(coupling, d) else 0.0
     # In units of exp(|x|^2 + |y|^2) = K^2 exp(|x - y|^2).
     return _variance(np.expm1(-square) ** 2 / 2, covariance, square, kernel, m, d, relative)
 
@@ -137,16 +139,15 @@ def relative_covariance(
     """Covariance of two positive terms with coupled rows, divided by K^2; between -1 and 0.
 
     square : |x + y|^2.
-    coupling : "orthogonal", or "simplex" (directions whose cosine is -1/(d - 1)); d > 1.
+    d : at least 2, since a block of one dimension has no two rows.
+    coupling : "orthogonal", or "simplex" (directions whose cosine is -1/(d - 1)).
 
     >>> relative_covariance([0.0, 1.0, 4.0, 100.0], 64).round(6)
     array([-0.      , -0.007334, -0.103143, -1.      ])
     """
-    square, d = _square(square), positive_integer(d, "d")
+    square, d = _square(square), _of_two_rows(d)
     if one_of(coupling, COUPLINGS[1:], "coupling") == "orthogonal":
         return np.asarray(-_one_less_mean(square / 2, d))
-    if d == 1:
-        raise ValueError("d: expected at least 2 for the angles of a simplex, got 1")
     # With |w1|^2 + |w2|^2 = S and 2 |w1| |w2| = S sin(theta): S is chi^2 with 2d degrees of freedom, and independent of
     # theta, whose density is proportional to sin(theta)^(d - 1).
     nodes, weights = np.polynomial.legendre.leggauss(64)
@@ -166,11 +167,12 @@ def cosine_covariance(square: Real[ArrayLike, "*shape"], d: int) -> Float[Numpy,
 
     It is 1F1(d; d/2; -|z|^2 / 2) - exp(-|z|^2): below 0 for small z, and for large z of either sign.
     square : |z|^2.
+    d : at least 2, since a block of one dimension has no two rows.
 
     >>> cosine_covariance([0.0, 1.0, 12.0], 4).round(6)
     array([-0.      , -0.039342,  0.002473])
     """
-    square, d = _square(square), positive_integer(d, "d")
+    square, d = _square(square), _of_two_rows(d)
     t = square / 2
     far = t > _far(d)
     near = -_one_less_mean(np.where(far, 0.0, t), d, alternating=True)
@@ -225,8 +227,8 @@ def _one_less_mean(t: Floats, d: int, *, alternating: bool = False) -> Floats:
         less, a = less + a * (2 * j / (n + j)), a * ((n - j) / (n + j))
         if k > 1:
             sign = -1.0 if alternating and k % 2 else 1.0
-            total += sign * less * np.where(t > 0, np.exp(k * log_t - t - math.lgamma(k + 1)), 0.0)
-    return np.where(far, 1.0, total)
+            total += sign * less * np.exp(k * log_t - t - math.lgamma(k + 1))
+    return np.where(far, 1.0, np.where(t > 0, total, 0.0))
 
 
 def _far(d: int) -> float:
@@ -246,7 +248,7 @@ def _log_series(r: Floats, n: float) -> Floats:
 
 
 def _variance(
-    one: Floats, covariance: Floats, exponent: Floats, kernel: Floats, m: int, d: int, relative: bool
+    one: Floats, covariance: Floats | float, exponent: Floats, kernel: Floats, m: int, d: int, relative: bool
 ) -> Floats:
     """Variance of the mean of m terms; `one` and `covariance` are in units of K^2 exp(exponent), `kernel` is x . y."""
     m, relative = positive_integer(m, "m"), flag(relative, "relative")
@@ -279,5 +281,13 @@ def _square(square: Real[ArrayLike, "*shape"]) -> Floats:
     return square
 
 
-def _coupled(coupling: str) -> float:
-    return float(one_of(coupling, COUPLINGS[:2], "coupling") == "orthogonal")
+def _is_coupled(coupling: str, d: int, known: tuple[str, ...] = COUPLINGS[:2]) -> bool:
+    """Whether two rows of a block exist and are not independent."""
+    return one_of(coupling, known, "coupling") != "independent" and d > 1
+
+
+def _of_two_rows(d: int) -> int:
+    d = positive_integer(d, "d")
+    if d == 1:
+        raise ValueError("d: expected at least 2, so that a block has two rows, got 1")
+    return d

@@ -116,7 +116,8 @@ def walsh_hadamard(X: Real[ArrayLike, "*rows d"]) -> Float[Numpy, "*rows d"]:
 def simplex(m: int, d: int, *, rng: np.random.Generator) -> Float[Numpy, "{m} {d}"]:
     """Rows towards the corners of a randomly turned regular simplex (Reid et al. 2023), with chi norms, in blocks of d.
 
-    Two directions of a block have the cosine -1/(d - 1), the smallest that d directions can have in common.
+    Two directions of a block have the cosine -1/(d - 1), the smallest that d directions can have in common. For d = 1
+    a block is one row, and the rows are independent.
 
     >>> W = simplex(3, 3, rng=np.random.default_rng(0))
     >>> W /= np.linalg.norm(W, axis=1, keepdims=True)

@@ -192,7 +192,7 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array]:
         raise ValueError(f"x, y: expected the same last axis d, got x {describe(x)} and y {describe(y)}")
     xp = array_namespace(x, y)
     try:
-        x, y = xp.broadcast_arrays(x, y)
+        xp.broadcast_arrays(x, y)
     except (ValueError, RuntimeError):
         raise ValueError(f"x, y: expected shapes that broadcast, got x {describe(x)} and y {describe(y)}") from None
     return x, y
