@@ -74,6 +74,7 @@ def expanded_attention(
     xp = array_namespace(Q, K, V)
     c = _centre(centre, Q, causal)
     with silent():
+        K = K - K[..., :1, :]  # what all keys share changes no weight, and would cost digits
         X, Y, c = ((Q - c) * root, K * root, c * root)
         logits = in_range(xp.matmul(Y, xp.matrix_transpose(c)), "Q, K, scale, centre")
         if causal:

@@ -117,3 +117,12 @@ def test_bad_input_is_named(changed, message: str) -> None:
     arguments = {"Q": Q, "K": K, "V": V, "centre": np.zeros(4)} | changed
     with pytest.raises((ValueError, TypeError), match=message):
         expanded_attention(**arguments)
+
+
+def test_a_vector_on_all_keys_costs_the_causal_form_no_digits() -> None:
+    Q, K, V = inputs(50, 50)
+    K = np.round(K * 2.0**20) / 2.0**20  # so that both sums are exact
+    moved = K + 2.0**24
+    centre = np.zeros(4)  # the scores of the centre are 0 with and without the vector
+    found = expanded_attention(Q, moved, V, centre=centre, causal=True)
+    np.testing.assert_allclose(found, expanded_attention(Q, K, V, centre=centre, causal=True), rtol=1e-12)
