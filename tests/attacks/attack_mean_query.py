@@ -7,9 +7,9 @@ import numpy as np
 from hunt import at_most, attack, equal, no_attack, rounding
 from instances import Array, softmax
 
-# Queries and keys whose scores from the centre stay small enough for exponentials.
+# Queries and keys of moderate scores; the centre is 0, or as near as the queries, or far from them.
 heads = instances.queries_and_keys.such_that(instances.moderate(4.0)).also(
-    c=lambda rng, Q, K: np.where(rng.random(size=(len(Q), 1)) < 0.3, 0.0, rng.normal(size=(len(Q), Q.shape[2])))
+    c=lambda rng, Q, K: rng.choice([0.0, 1.0, 8.0], size=(len(Q), 1)) * rng.normal(size=(len(Q), Q.shape[2]))
 )
 
 
