@@ -263,10 +263,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
 
     def carry_out(task, rows=(), threads=2):
         done.append(task)
-        measure = {"matrix": "matrix error", "speed": "seconds"}.get(task.kind, task.kind)
-        inputs = "a name" if task.kind == "instance" else task.inputs
+        inputs = public_measures.LAST_INSTANCE[task.method] if task.kind == "instance" else task.inputs
         m = comparison.smallest_size(rows, task.method) if task.kind == "speed" else task.m
-        return [comparison._row(measure, task, inputs, m, Number(1 / (1 + task.m), 0.0))]
+        value = Number(1 / (1 + task.m), 0.0)
+        return [comparison._row(measure, task, inputs, m, value) for measure in comparison.MEASURES[task.kind]]
 
     monkeypatch.setattr(comparison, "carry_out", carry_out)
     return done
@@ -285,15 +285,61 @@ def test_the_table_is_written_at_once_and_not_measured_again(tmp_path: Path, mon
     assert all(isinstance(row["causal"], bool) and row["value"] <= 1 for row in rows)
 
 
-def test_a_table_goes_on_after_an_interruption_in_the_middle_of_a_line(tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize("left", [3, -2, -1])
+def test_a_last_line_without_its_end_is_measured_again(tmp_path: Path, monkeypatch, left: int) -> None:
     small(monkeypatch)
     path, todo = tmp_path / "table.csv", comparison.tasks([64], ["linformer"])
     comparison.compare(path, todo, progress=False)
     whole = path.read_text(encoding="utf-8")
     lines = whole.splitlines(keepends=True)
-    path.write_text("".join(lines[:-2]) + lines[-2][:20], encoding="utf-8")
-    assert comparison.compare(path, todo, progress=False) == 2
+    # The last measure of a task in time, wherever it stands in the table.
+    (last,) = (line for line in lines if line.startswith("row sum,attnmath expansion,gaussian,"))
+    lines.remove(last)
+    path.write_text("".join(lines) + last[:left], encoding="utf-8")
+    assert len(comparison.read_table(path)) == len(lines) - 1
+    assert comparison.compare(path, todo, progress=False) == 1
     assert path.read_text(encoding="utf-8") == whole
+
+
+def test_a_task_is_done_when_its_last_measure_is_there(tmp_path: Path, monkeypatch) -> None:
+    done, path = small(monkeypatch), tmp_path / "table.csv"
+    todo = comparison.tasks([64], ["linformer"])
+    comparison.compare(path, todo, progress=False)
+    rows = comparison.read_table(path)
+    lasts = ("error", "row sum", "future", "error there", "instance")
+    for last in lasts:
+        gone = next(row for row in rows if row["measure"] == last)
+        comparison._write(path, [row for row in rows if row is not gone])
+        done.clear()
+        assert comparison.compare(path, todo, progress=False) == 1
+        assert comparison._key(done[0]) == comparison._task_of(gone)
+        assert comparison.read_table(path) == rows
+
+
+def test_the_last_instances_are_the_last() -> None:
+    """In the shipped table each package has its last instance, and its own code names it last."""
+    rows = comparison.load_table()
+    assert set(public_measures.LAST_INSTANCE) == set(public_measures._INSTANCES)
+    for method, name in public_measures.LAST_INSTANCE.items():
+        assert any((row["measure"], row["method"], row["inputs"]) == ("instance", method, name) for row in rows)
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("error,a,trained,x,64,0,0.1,0.01", "line 3: n: expected an integer, got 'x'"),
+        ("error,a,trained,1024,64,0,0.1?,0.01", "line 3: value: expected a number, got '0.1\\?'"),
+        ("error,a,trained,1024,64,0,0.1", "line 3: expected 8 columns"),
+        ("error,a,trained,1024,64,0,0.1,0.01,7", "line 3: expected 8 columns"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
+    path = tmp_path / "table.csv"
+    text = f"{','.join(comparison.COLUMNS)}\nerror,a,trained,1024,32,0,0.1,0.01\n{line}\n"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"table.csv, {said}"):
+        comparison.compare(path, [], progress=False)
+    assert path.read_text(encoding="utf-8") == text
 
 
 def test_another_table_is_left_as_it_is(tmp_path: Path) -> None:
@@ -343,6 +389,54 @@ def test_times_are_measured_again_on_request_and_nothing_else(tmp_path: Path, mo
     assert {task.kind for task in done} == {"speed"}
     second["value"] = 1.0  # the new time is shorter, that of the first was
     assert comparison.read_table(path) == before
+
+
+def test_old_times_stay_until_new_ones_are_there(tmp_path: Path, monkeypatch) -> None:
+    small(monkeypatch)
+    path, todo = tmp_path / "table.csv", comparison.tasks([64], ["linformer"])
+    comparison.compare(path, todo, progress=False)
+    before = comparison.read_table(path)
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparison, "carry_out", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        comparison.compare(path, todo, progress=False, times_again=True)
+    assert comparison.read_table(path) == before
+
+
+@pytest.mark.parametrize("name", ["numpy", "processor", "cores", "threads", "seeds"])
+def test_a_table_of_other_versions_or_of_another_machine_is_refused(name: str, tmp_path, monkeypatch, capsys) -> None:
+    small(monkeypatch)
+    monkeypatch.setattr(comparison, "imported", lambda name: types.ModuleType(name))
+    given = ("--out", tmp_path, "--lengths", 64, "--packages", "linformer")
+    assert command(monkeypatch, *given) == 0
+    path = tmp_path / "public_implementations.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    (record["versions"] if name == "numpy" else record)[name] = "another"
+    path.write_text(json.dumps(record), encoding="utf-8")
+    capsys.readouterr()
+    assert command(monkeypatch, *given) == command(monkeypatch, *given, "--times-again") == 2
+    assert f"was measured otherwise: {name} another, here " in capsys.readouterr().err
+    path.unlink()
+    assert command(monkeypatch, *given) == 2
+    assert "no record public_implementations.json beside it" in capsys.readouterr().err
+
+
+def test_times_of_an_unknown_processor_are_replaced(tmp_path: Path, monkeypatch) -> None:
+    small(monkeypatch)
+    monkeypatch.setattr(comparison, "imported", lambda name: types.ModuleType(name))
+    given = ("--out", tmp_path, "--lengths", 64, "--packages", "linformer")
+    assert command(monkeypatch, *given) == 0
+    path = tmp_path / "public_implementations.csv"
+    rows = comparison.read_table(path)
+    comparison._write(path, [{**row, "value": 1e-6} if row["measure"] == "seconds" else row for row in rows])
+    record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    del record["processor"]
+    path.with_suffix(".json").write_text(json.dumps(record), encoding="utf-8")
+    assert command(monkeypatch, *given, "--times-again") == 0
+    assert comparison.read_table(path) == rows
 
 
 def test_the_command_says_in_one_line_what_is_missing(tmp_path: Path, monkeypatch, capsys) -> None:

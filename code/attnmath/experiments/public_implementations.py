@@ -2,7 +2,8 @@
 
 ``python -m attnmath.experiments.public_implementations --out DIR`` measures errors, bias, causality, time and memory,
 and writes the table that the book shows, with the versions and the machine beside it. What is in the table is not
-measured again, so that the command goes on where it was interrupted. It needs ``pip install attnmath[compare]``.
+measured again, so that the command goes on where it was interrupted; it refuses a table of other versions or of another
+machine. It needs ``pip install attnmath[compare]``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
-from attnmath.checks import instance, one_of, path_to, positive_integer
+from attnmath.checks import flag, instance, one_of, path_to, positive_integer
 from attnmath.experiments import public_measures
 from attnmath.experiments.arguments import widths_of
 from attnmath.experiments.public_adapters import DISTRIBUTIONS, METHODS, imported
@@ -45,8 +46,15 @@ ERROR_LENGTH, MATRIX_LENGTH = 1024, 256
 SEEDS, MATRIX_SEEDS = 8, 16
 THREADS, LONGEST = 2, 1 << 20
 COLUMNS = ("measure", "method", "inputs", "n", "m", "causal", "value", "standard_error")
-#: Which kind of task writes a measure first.
-_FIRST = {"error": "error", "matrix error": "matrix", "future": "future", "instance": "instance", "seconds": "speed"}
+#: The kinds of tasks, and the measures of each. A task is done when its last measure is in the table.
+MEASURES = {
+    "error": ("error",),
+    "matrix": ("matrix error", "contrast", "row sum"),
+    "future": ("future",),
+    "instance": ("instance",),
+    "speed": ("seconds", "mebibytes", "error there"),
+}
+_KINDS = {measure: kind for kind, measures in MEASURES.items() for measure in measures}
 
 
 @dataclass(frozen=True)
@@ -141,7 +149,7 @@ def _in_a_process(task: Task, m: int, threads: int) -> dict[str, Number]:
     context = multiprocessing.get_context(kind)
     if kind == "forkserver":
         context.set_forkserver_preload([*DISTRIBUTIONS.values(), "attnmath.experiments.public_measures"])
-    given = (task.method, task.inputs, task.n, m, task.causal, threads)
+    given = (task.method, task.inputs, task.n, m, task.causal, threads, SEEDS)
     try:
         with ProcessPoolExecutor(1, mp_context=context) as pool:
             return pool.submit(public_measures.speed, *given).result()
@@ -164,7 +172,7 @@ def _line(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_table(path: str | Path) -> list[dict[str, Any]]:
-    """The rows of a table; `ValueError` if it has other columns."""
+    """The rows of a table; `ValueError` if it has other columns or a line that is none of its own."""
     path = path_to(path, "path")
     return _parsed(path.read_text(encoding="utf-8"), str(path)) if path.exists() else []
 
@@ -173,14 +181,23 @@ def _parsed(text: str, name: str) -> list[dict[str, Any]]:
     reader = csv.DictReader(text.splitlines())
     if reader.fieldnames is not None and tuple(reader.fieldnames) != COLUMNS:
         raise ValueError(f"{name}: expected the columns {', '.join(COLUMNS)}, got {', '.join(reader.fieldnames)}")
-    # A line that an interruption cut off lacks columns, and is measured again.
-    whole = (row for row in reader if None not in row.values() and None not in row)
-    return [_typed(row) for row in whole]
+    # A last line without its end was cut off, perhaps within a number, and is measured again.
+    whole = csv.DictReader(text[: text.rfind("\n") + 1].splitlines())
+    return [_typed(row, f"{name}, line {whole.line_num}") for row in whole]
 
 
-def _typed(row: Mapping[str, str]) -> dict[str, Any]:
-    numbers = {name: float(row[name]) for name in ("value", "standard_error")}
-    return {**row, **numbers, "n": int(row["n"]), "m": int(row["m"]), "causal": row["causal"] == "1"}
+def _typed(row: Mapping[str, str], place: str) -> dict[str, Any]:
+    if None in row or None in row.values():
+        raise ValueError(f"{place}: expected {len(COLUMNS)} columns")
+    found: dict[str, Any] = dict(row)
+    for kind, names in ((float, ("value", "standard_error")), (int, ("n", "m", "causal"))):
+        for name in names:
+            try:
+                found[name] = kind(row[name])
+            except ValueError:
+                expected = "a number" if kind is float else "an integer"
+                raise ValueError(f"{place}: {name}: expected {expected}, got {row[name]!r}") from None
+    return {**found, "causal": found["causal"] == 1}
 
 
 def load_table() -> list[dict[str, Any]]:
@@ -195,86 +212,154 @@ def load_provenance() -> dict[str, Any]:
 
 
 def _keys(rows: Iterable[Mapping[str, Any]]) -> set[tuple[Any, ...]]:
-    """What in a table is done."""
-    found = set()
-    for row in rows:
-        if kind := _FIRST.get(row["measure"]):
-            inputs = "" if kind == "instance" else row["inputs"]
-            found.add((kind, row["method"], inputs, row["n"], 0 if kind == "speed" else row["m"], row["causal"]))
-    return found
+    """What in a table is done: the tasks whose last measure is there."""
+    return {
+        _task_of(row)
+        for row in rows
+        if row["measure"] in _KINDS
+        and row["measure"] == MEASURES[_KINDS[row["measure"]]][-1]
+        and (row["measure"] != "instance" or row["inputs"] == public_measures.LAST_INSTANCE.get(row["method"]))
+    }
+
+
+def _task_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the key of the task that a row comes from."""
+    kind = _KINDS.get(row["measure"], "")
+    inputs = "" if kind == "instance" else row["inputs"]
+    return (kind, row["method"], inputs, row["n"], 0 if kind == "speed" else row["m"], row["causal"])
 
 
 def _key(task: Task) -> tuple[Any, ...]:
     return (task.kind, task.method, task.inputs, task.n, task.m, task.causal)
 
 
-def compare(path: str | Path, todo: Sequence[Task], *, threads: int = THREADS, progress: bool = True) -> int:
-    """Carry out the measurements that the table at `path` lacks, write each at once, and return how many they were."""
+def compare(
+    path: str | Path,
+    todo: Sequence[Task],
+    *,
+    threads: int = THREADS,
+    progress: bool = True,
+    times_again: bool = False,
+    shorter: bool = True,
+) -> int:
+    """Carry out the measurements that the table at `path` lacks, write each at once, and return how many they were.
+
+    times_again : measure time and memory anew. Old rows stay until the new ones of the same task are there.
+    shorter : of an old and a new time, keep the shorter one.
+    """
     from tqdm import tqdm
 
     path = path_to(path, "path")
     rows = read_table(path)
     _write(path, rows)
-    done = _keys(rows)
+    done = {key for key in _keys(rows) if not (flag(times_again, "times_again") and key[0] == "speed")}
     missing = [task for task in todo if _key(task) not in done]
-    with (
-        path.open("a", encoding="utf-8", newline="") as table,
-        tqdm(total=len(todo), initial=len(todo) - len(missing), unit="task", disable=not progress) as bar,
-    ):
-        writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
+    with tqdm(total=len(todo), initial=len(todo) - len(missing), unit="task", disable=not progress) as bar:
         for task in missing:
             bar.set_postfix_str(" ".join(str(part) for part in _key(task)[:4] if part), refresh=False)
             new = [_line(row) for row in carry_out(task, rows, threads)]
-            writer.writerows(new)
-            table.flush()
-            os.fsync(table.fileno())
-            rows += [{**row, "value": float(row["value"])} for row in new]
+            new = [{**row, "value": float(row["value"]), "causal": task.causal} for row in new]
+            if shorter:
+                before = {_identity(row): row["value"] for row in rows if row["measure"] == "seconds"}
+                new = [{**row, "value": min(row["value"], before.get(_identity(row), math.inf))} for row in new]
+            rows = [row for row in rows if _task_of(row) != _key(task)] + new
+            _write(path, rows)
             bar.update()
-    _write(path, read_table(path))
     return len(missing)
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a table in the order of its columns, by way of a file beside it."""
+    """Write a table in the order of its columns, by way of a file beside it: it is whole at every moment."""
     order = sorted(rows, key=_identity)
     beside = path.with_suffix(".part")
     with beside.open("w", encoding="utf-8", newline="") as table:
         writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(_line(row) for row in order)
+        table.flush()
+        os.fsync(table.fileno())
     beside.replace(path)
-
-
-def _forget_times(path: Path) -> dict[tuple[Any, ...], float]:
-    """Take time and memory out of a table, and return the times."""
-    rows = read_table(path)
-    _write(path, [row for row in rows if row["measure"] not in ("seconds", "mebibytes", "error there")])
-    return {_identity(row): row["value"] for row in rows if row["measure"] == "seconds"}
-
-
-def _faster(row: dict[str, Any], before: Mapping[tuple[Any, ...], float]) -> dict[str, Any]:
-    return {**row, "value": min(row["value"], before.get(_identity(row), math.inf))}
 
 
 def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in COLUMNS[:6])
 
 
-def write_provenance(path: str | Path, command: str, threads: int) -> Path:
-    """Write beside the table how it came about."""
+def write_provenance(
+    path: str | Path,
+    command: str,
+    threads: int,
+    *,
+    packages: Sequence[str] = (),
+    here: bool = True,
+    finished: bool = True,
+) -> Path:
+    """Write beside the table how it came about.
+
+    packages : what is being measured, beside what the table holds.
+    here : whether all of it was measured on this processor; if not, the processor is left out.
+    finished : whether the table is; as long as it grows its hash is left out.
+    """
     path = path_to(path, "path")
-    rows, target = read_table(path), path.with_suffix(".json")
-    used = [name for name in DISTRIBUTIONS if name == "torch" or any(name == row["method"] for row in rows)]
-    versions = {"python": platform.python_version()}
-    versions |= {name: metadata.version(name) for name in ("numpy", "einops", *used) if _installed(name)}
-    record = {
-        "command": command, "versions": versions, "machine": platform.machine(), "cores": os.cpu_count(),
-        "threads": threads, "seeds": SEEDS, "matrix_seeds": MATRIX_SEEDS, "error_length": ERROR_LENGTH,
-        "matrix_length": MATRIX_LENGTH, "race": RACE, "level": LEVEL,
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-    }  # fmt: skip
+    record = {"command": command, **_circumstances(path, threads, packages)}
+    if not here:
+        record["processor"] = None
+    record["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest() if finished else None
+    target = path.with_suffix(".json")
     target.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return target
+
+
+def _circumstances(path: Path, threads: int, packages: Sequence[str] = ()) -> dict[str, Any]:
+    """Return versions, machine and settings: of what the table holds the versions here, or else those on record."""
+    used = {row["method"] for row in read_table(path)} | {"numpy", "einops", "torch", *packages}
+    versions = {"python": platform.python_version()}
+    known = _record(path).get("versions", {})
+    for name in ("numpy", "einops", *DISTRIBUTIONS):
+        if name in used:
+            if _installed(name):
+                versions[name] = metadata.version(name)
+            elif name in known:
+                versions[name] = known[name]
+    return {
+        "versions": versions, "machine": platform.machine(), "processor": _processor(), "cores": os.cpu_count(),
+        "threads": threads, "seeds": SEEDS, "matrix_seeds": MATRIX_SEEDS, "error_length": ERROR_LENGTH,
+        "matrix_length": MATRIX_LENGTH, "race": RACE, "level": LEVEL,
+    }  # fmt: skip
+
+
+def _record(path: Path) -> dict[str, Any]:
+    beside = path.with_suffix(".json")
+    return json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+
+
+def _processor() -> str:
+    """Name the processor as well as the system can."""
+    try:
+        said = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        said = ""
+    names = [line.partition(":")[2].strip() for line in said.splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _refuse_others(path: Path, threads: int) -> bool:
+    """`ValueError` if a table was made otherwise than here; return whether all of it is known to be of this processor.
+
+    A record that does not name a processor refuses none.
+    """
+    if not read_table(path):
+        return True
+    there, here = _record(path), _circumstances(path, threads)
+    if not there:
+        raise ValueError(f"{path}: no record {path.with_suffix('.json').name} beside it; choose another --out")
+    there, here = ({**record, **record.get("versions", {})} for record in (there, here))
+    for name in here:
+        if name != "versions" and there.get(name) not in (None, here[name]):
+            raise ValueError(
+                f"{path} was measured otherwise: {name} {there[name]}, here {here[name]}; choose another --out"
+            )
+    return there.get("processor") == here["processor"]
 
 
 def _installed(name: str) -> bool:
@@ -300,16 +385,21 @@ def main() -> int:
     if not given.out.is_dir():
         parser.error(f"argument --out: expected a directory, got {given.out}")
     path = given.out / "public_implementations.csv"
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(given.threads)  # for the processes that measure time
+    command = " ".join(["python -m attnmath.experiments.public_implementations", *sys.argv[1:]])
     try:
+        positive_integer(given.threads, "threads", at_most=1024)
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            os.environ[name] = str(given.threads)  # for the processes that measure time
         for distribution in dict.fromkeys(["torch", *given.packages]):
             _check(distribution)
-        positive_integer(given.threads, "threads", at_most=1024)
         todo = tasks(given.lengths, given.packages)
-        before = _forget_times(path) if given.times_again else {}
-        count = compare(path, todo, threads=given.threads)
-        _write(path, [_faster(row, before) for row in read_table(path)])
+        known = _refuse_others(path, given.threads)
+        write_provenance(path, command, given.threads, packages=given.packages, here=known, finished=False)
+        count = compare(path, todo, threads=given.threads, times_again=given.times_again, shorter=known)
+        # Errors are the same on every processor, times are not.
+        times = {key for key in _keys(read_table(path)) if key[0] == "speed"}
+        known |= given.times_again and times <= {_key(task) for task in todo}
+        record = write_provenance(path, command, given.threads, here=known)
     except KeyboardInterrupt:
         return _end(f"interrupted; what was measured is in {path}, and the same command does the rest", 130)
     except ModuleNotFoundError as error:
@@ -319,8 +409,6 @@ def main() -> int:
         return _end(f"error: {error}", 2)
     except (OSError, MemoryError) as error:
         return _end(f"{error}; what was measured is in {path}, and the same command does the rest", 1)
-    command = " ".join(["python -m attnmath.experiments.public_implementations", *sys.argv[1:]])
-    record = write_provenance(path, command, given.threads)
     print(f"{count} new measurements in {path}, described in {record}")
     return 0
 
