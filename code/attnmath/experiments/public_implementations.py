@@ -2,8 +2,8 @@
 
 ``python -m attnmath.experiments.public_implementations --out DIR`` measures errors, bias, causality, time and memory,
 and writes the table that the book shows, with the versions and the machine beside it. What is in the table is not
-measured again, so that the command goes on where it was interrupted; it refuses a table of other versions or of another
-machine. It needs ``pip install attnmath[compare]``.
+measured again, so that the command goes on where it was interrupted; a table of other versions or of another machine
+is an error. It needs ``pip install attnmath[compare]``.
 """
 
 from __future__ import annotations
