@@ -169,6 +169,37 @@ def the_rest_of_the_quotient_has_the_factor_of_second_order(o, A, V):
     return expansion(o, A, V)
 
 
+def small_errors(x: Array, y: Array, z: Array, v: Array, w: Array, alone: bool = False):
+    """Bias and squared error over t^2, for errors of two kernel entries with the covariances t^2 C and a small t."""
+    sums, values = np.stack([x + y, x + z], axis=1), np.stack([v, w], axis=1)
+    p = np.exp(x[:, None] * np.stack([y, z], axis=1))
+    p /= p.sum(axis=1, keepdims=True)
+    C = np.expm1(sums[:, :, None] * sums[:, None])
+    sizes, axes = np.linalg.eigh(C)
+    size = 1 + np.abs(C).max(axis=(1, 2))
+    t = (1e-3 / np.sqrt(size))[:, None, None]
+    u = np.swapaxes(axes * np.sqrt(np.maximum(sizes, 0))[:, None], 1, 2) * t  # [instance, axis, key]
+    up, down = (p[:, None] * (1 + e) / (p[:, None] * (1 + e)).sum(axis=2, keepdims=True) for e in (u, -u))
+    bias = ((up + down - 2 * p[:, None]) / (2 * t**2)).sum(axis=1)[:, 0]
+    square = (np.einsum("bak,bk->ba", (up - down) / (2 * t), values) ** 2).sum(axis=1)
+    aside = p * (values - (p * values).sum(axis=1, keepdims=True))
+    own = 0 if alone else np.einsum("bl,bl->b", C[:, 0], p)
+    given = p[:, 0] * (np.einsum("bj,bl,bjl->b", p, p, C) - own)
+    pairs_of_keys = (C + 1) * (np.eye(2) if alone else 1)
+    return equal(bias, given, 1e-4 * size) & equal(
+        square, np.einsum("bj,bl,bjl->b", aside, aside, pairs_of_keys), 1e-4 * size
+    )
+
+
+@attack(
+    "random_features/first-order",
+    on=between(-1.0, 1.0, "x y z v w"),
+    wrong={"the denominator and each key alone": lambda *given: small_errors(*given, alone=True)},
+)
+def bias_and_squared_error_are_those_of_small_errors(x, y, z, v, w):
+    return small_errors(x, y, z, v, w)
+
+
 def ideal_output(q: Array, k: Array, other: Array, v: Array, w: Array, norms: bool = True):
     """The algorithm with the nodes of the integral as rows, weighted: its limit for one query and two keys."""
     keys, values = np.stack([k, other], axis=1), np.stack([v, w], axis=1)
