@@ -31,6 +31,7 @@ MODULES = (
     "random_features.attention",
     "random_features.maps", "random_features.optimal", "random_features.orthogonal", "random_features.projections",
     "random_features.variance", "rank", "reachability", "sparsity", "spectrum",
+    "random_features.variance", "rank", "residual_attention", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -62,6 +63,8 @@ STOCHASTIC = np.asarray([[0.75, 0.125, 0.125], [0.25, 0.5, 0.25], [0.125, 0.125,
 #: An ordinary argument for each name of a parameter; made anew for each call.
 ORDINARY: dict[str, Callable[[], Any]] = {
     "A": lambda: STOCHASTIC.copy(),
+    "E": lambda: rows(2, 3),
+    "F": lambda: rows(2, 3),
     "G": lambda: rows(3, 2),
     "K": lambda: rows(3, 2),
     "Omega": lambda: rows(4, 2),
@@ -122,6 +125,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "hubs": lambda: 1,
     "image": lambda: [1, 0],
     "k": lambda: 1,
+    "kept": lambda: 3,
     "lam": lambda: [0.5, 1.0],
     "largest": lambda: 2.0,
     "law": lambda: "normal",
