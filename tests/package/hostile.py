@@ -25,11 +25,11 @@ from attnmath.online import summarise
 from attnmath.random_features.maps import positive
 
 MODULES = (
-    "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark",
-    "experts", "feature_maps", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract",
-    "heads.load", "initialisation", "kernels", "mixing", "online", "patterns", "random_features.attention",
-    "random_features.maps", "random_features.optimal", "random_features.orthogonal", "random_features.projections",
-    "random_features.variance", "rank", "sparsity", "spectrum",
+    "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark", "experts",
+    "feature_maps", "frozen_heads", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract",
+    "heads.load", "initialisation", "johnson_lindenstrauss", "kernels", "mixing", "online", "patterns",
+    "random_features.attention", "random_features.maps", "random_features.optimal", "random_features.orthogonal",
+    "random_features.projections", "random_features.variance", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -160,6 +160,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "samples": lambda: rows(4),
     "scale": lambda: 0.5,
     "second": lambda: summarise(rows(3, 2), rows(2, 2)),
+    "shared": lambda: True,
     "sigma": lambda: [2.0, 1.0],
     "size": lambda: 4,
     "square": lambda: [0.5, 1.0],
@@ -214,9 +215,19 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "random_features.projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
     "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
+    "johnson_lindenstrauss.distortion": {"X": lambda: rows(5, 3), "Omega": lambda: rows(2, 3)},
     "random_features.maps.aderf": DIAGONAL | {"B_q": lambda: ROOT_OF_DIAGONAL * 2, "B_k": lambda: ROOT_OF_DIAGONAL / 2},
     "random_features.maps.gerf": {"A": lambda: 0.1},
     "random_features.maps.sderf": DIAGONAL | {"B": lambda: ROOT_OF_DIAGONAL.copy()},
+    "frozen_heads.frozen_projection": {"d_k": lambda: 2},
+    "frozen_heads.inputs_for": {
+        "Q": lambda: rows(3, 2),
+        "K": lambda: rows(3, 2),
+        "W_Q": lambda: rows(5, 2),
+        "W_K": lambda: rows(5, 4)[:, 2:],
+    },
+    "frozen_heads.invariant": {"W_Q": lambda: rows(2, 4, 2), "W_K": lambda: rows(2, 4, 3)[..., 1:]},
+    "frozen_heads.logit_moments": {"d_k": lambda: 2, "x": lambda: rows(2, 3), "y": lambda: rows(4, 3)[2:]},
     "heads.corpus.passage": {"text": lambda: "A sentence."},
     "heads.corpus.split": {"text": lambda: "a paragraph\n\n" * 200},
 }
