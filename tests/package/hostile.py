@@ -32,6 +32,11 @@ MODULES = (
     "random_features.maps", "random_features.optimal", "random_features.orthogonal", "random_features.projections",
     "random_features.variance", "rank", "reachability", "sparsity", "spectrum",
     "random_features.variance", "rank", "residual_attention", "sparsity", "spectrum",
+    "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark", "experts",
+    "feature_maps", "frozen_heads", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract",
+    "heads.load", "initialisation", "johnson_lindenstrauss", "kernels", "mixing", "online", "patterns",
+    "random_features.attention", "random_features.maps", "random_features.optimal", "random_features.orthogonal",
+    "random_features.projections", "random_features.variance", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -173,6 +178,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "scale": lambda: 0.5,
     "seen": lambda: True,
     "second": lambda: summarise(rows(3, 2), rows(2, 2)),
+    "shared": lambda: True,
     "sigma": lambda: [2.0, 1.0],
     "size": lambda: 4,
     "square": lambda: [0.5, 1.0],
@@ -229,11 +235,21 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "random_features.projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
     "sparsity.linear_independent": {"mean": lambda: 0.5},
     "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
+    "johnson_lindenstrauss.distortion": {"X": lambda: rows(5, 3), "Omega": lambda: rows(2, 3)},
     "random_features.maps.aderf": DIAGONAL | {"B_q": lambda: ROOT_OF_DIAGONAL * 2, "B_k": lambda: ROOT_OF_DIAGONAL / 2},
     "random_features.maps.gerf": {"A": lambda: 0.1},
     "random_features.maps.sderf": DIAGONAL | {"B": lambda: ROOT_OF_DIAGONAL.copy()},
     "fixed_patterns.fixed_pattern": {"name": lambda: "previous"},
     **{f"positions.{name}": {"d": lambda: 4} for name in ("frequencies", "shift_matrix", "sinusoidal")},
+    "frozen_heads.frozen_projection": {"d_k": lambda: 2},
+    "frozen_heads.inputs_for": {
+        "Q": lambda: rows(3, 2),
+        "K": lambda: rows(3, 2),
+        "W_Q": lambda: rows(5, 2),
+        "W_K": lambda: rows(5, 4)[:, 2:],
+    },
+    "frozen_heads.invariant": {"W_Q": lambda: rows(2, 4, 2), "W_K": lambda: rows(2, 4, 3)[..., 1:]},
+    "frozen_heads.logit_moments": {"d_k": lambda: 2, "x": lambda: rows(2, 3), "y": lambda: rows(4, 3)[2:]},
     "heads.corpus.passage": {"text": lambda: "A sentence."},
     "heads.corpus.split": {"text": lambda: "a paragraph\n\n" * 200},
 }
