@@ -27,8 +27,8 @@ from attnmath.random_features.maps import positive
 MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark",
     "experts", "feature_maps", "fixed_patterns", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder",
-    "heads.extract", "heads.load", "initialisation", "kernels", "mechanisms", "mixing", "online", "patterns", "positions",
-    "random_features.attention",
+    "heads.extract", "heads.load", "initialisation", "kernels", "mechanisms", "mixing", "online", "patterns",
+    "positions", "random_features.attention",
     "random_features.maps", "random_features.optimal", "random_features.orthogonal", "random_features.projections",
     "random_features.variance", "rank", "sparsity", "spectrum",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Parameters against modules of torch, operations against counters, and what the backward pass of torch really keeps."""
+"""Parameters against modules of torch, operations against counters, and what torch keeps for its gradients."""
 
 from __future__ import annotations
 
