@@ -78,6 +78,7 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
         "K": lambda: np.exp(rows(3, 2)),
         "V": lambda: rows(3, 4),
     },
+    "mechanisms.counted_positive_features": {"X": lambda: rows(3, 2), "Omega": lambda: rows(4, 2)},
     "depth.attention_stack": {"X": lambda: rows(3, 6)},
     "experts.block_matrix": {"choice": lambda: [1, 0, 1]},
     "gradients.softmax_pullback": {"P": lambda: np.full((3, 5), 0.2)},
@@ -117,6 +118,10 @@ SHAPELESS = {
         ("attention_operations", ("n", "d_k", "d_v", "return")), ("attention_traffic", ("n", "d_k", "d_v", "return")),
         ("linear_attention_operations", ("n", "r", "d_v", "chunk", "return")),
         ("projection_operations", ("n", "d_model", "d_out", "return"))) for part in parts},
+    **{(f"mechanisms.{name}", part): "as for cost.dot_operations" for name, parts in (
+        ("layer_parameters", ("d_model", "heads", "d_k", "m", "return")),
+        ("head_operations", ("n", "d_k", "m", "return")), ("kept_numbers", ("n", "d_k", "m", "return")),
+        ("by_sums_operations", ("n", "d_v", "return"))) for part in parts},
     ("cost.peak_memory", "function"): "a function of anything",
     ("cost.peak_memory", "arguments"): "what that function takes",
     ("experiments.arguments.several", "value"): "a check of whatever was given",
