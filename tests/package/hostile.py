@@ -28,8 +28,8 @@ MODULES = (
     "attention", "bidirectional", "cost", "depth", "dot_product", "estimate", "expansion",
     "experiments.sparsity_benchmark", "experts", "feature_maps", "gaussian_rows", "gradients", "heads.corpus",
     "heads.encoder", "heads.extract", "heads.load", "initialisation", "kernels", "mixing", "online", "patterns",
-    "random_features.attention", "random_features.maps", "random_features.optimal", "random_features.orthogonal", "random_features.projections",
-    "random_features.variance", "rank", "sparsity", "spectrum",
+    "random_features.attention", "random_features.maps", "random_features.optimal", "random_features.orthogonal",
+    "random_features.projections", "random_features.variance", "rank", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
