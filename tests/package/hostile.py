@@ -35,6 +35,9 @@ MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark", "experts",
     "feature_maps", "frozen_heads", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract",
     "heads.load", "initialisation", "johnson_lindenstrauss", "kernels", "mixing", "online", "patterns",
+    "attention", "bidirectional", "cost", "depth", "dot_product", "estimate", "expansion",
+    "experiments.sparsity_benchmark", "experts", "feature_maps", "gaussian_rows", "gradients", "heads.corpus",
+    "heads.encoder", "heads.extract", "heads.load", "initialisation", "kernels", "mixing", "online", "patterns",
     "random_features.attention", "random_features.maps", "random_features.optimal", "random_features.orthogonal",
     "random_features.projections", "random_features.variance", "rank", "sparsity", "spectrum",
 )  # fmt: skip
@@ -216,6 +219,7 @@ PAIR: dict[str, Callable[[], Any]] = {"x": lambda: rows(3, 2), "y": lambda: rows
 #: Where a function wants another kind of argument under the same name.
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "cost.counted_linear_attention": {"Q": lambda: np.exp(rows(3, 2)), "K": lambda: np.exp(rows(3, 2))},
+    "bidirectional.two_token_margin": {"a": lambda: [0.25, 0.5], "b": lambda: [0.5, 0.75]},
     "dot_product.cosine_density": {"t": lambda: 0.5},
     "dot_product.draws": {"law": lambda: COMPONENT_LAWS["uniform"], "sigma": lambda: 1.5},
     "dot_product.gaussian_cdf": {"x": lambda: [0.5, 1.0]},

@@ -72,6 +72,8 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
     **{f"{module}.{name}": given for module, (given, names) in KINDS.items() for name in names.split()},
     **{f"spectrum.{name}": ANY_MATRIX for name in ("singular_values", "spectral_norm")},
     **{f"rank.{name}": ANY_MATRIX for name in ("numerical_rank", "condition_number", "best_approximation")},
+    **{f"bidirectional.{name}": {"S": lambda: rows(7, 3, 3)} for name in ("at_equal_scores", "rows_won")},
+    "bidirectional.mean_row_cosine": {"A": lambda: rows(7, 3, 5)},
     "cost.counted_attention": {"Q": lambda: rows(3, 2), "K": lambda: rows(3, 2), "V": lambda: rows(3, 4)},
     "cost.counted_linear_attention": {
         "Q": lambda: np.exp(rows(3, 2)),
