@@ -43,8 +43,9 @@ def low_rank_plus_sparse(A: Real[ArrayLike, "... n m"], r: int, kept: int, *, ro
     """A matrix of rank r and one with `kept` entries, whose sum approximates A in the Frobenius norm.
 
     r : at least 0.  kept : as in `largest_entries`.
-    rounds : at most 1000. One takes the best matrix of rank r, and of what is left the largest entries. Each further round takes the
-        best matrix of rank r of A less the entries, and then the entries again, which never raises the error.
+    rounds : at most 1000. One takes the best matrix of rank r, and of what is left the largest entries. Each further
+        round takes the best matrix of rank r of A less the entries, and then the entries again, which never raises
+        the error.
 
     >>> parts = low_rank_plus_sparse([[2.0, 1.0], [1.0, 1.0]], 0, 1)
     >>> parts.low_rank + parts.sparse
