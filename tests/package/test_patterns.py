@@ -184,3 +184,109 @@ def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
 def test_eigenvalues_are_real_unless_the_product_is_negative() -> None:
     for b, c, kind in ((0.0, 2.0, "f"), (1.0, 0.0, "f"), (1.0, 2.0, "f"), (-1.0, -2.0, "f"), (-1.0, 2.0, "c")):
         assert patterns.tridiagonal_eigenvalues(3, b, 1.0, c).dtype.kind == kind
+
+
+def entries(n: int, sees) -> list[list[bool]]:
+    return [[bool(sees(i, j)) for j in range(n)] for i in range(n)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 11])
+def test_factorised_patterns_are_their_definitions_entry_by_entry(n: int, stride: int) -> None:
+    near, far = patterns.factorised_strided(n, stride)
+    assert near.tolist() == entries(n, lambda i, j: max(0, i - stride) <= j <= i)
+    assert far.tolist() == entries(n, lambda i, j: j <= i and (i - j) % stride == 0)
+    for summary in {1, stride}:
+        own, cells = patterns.factorised_fixed(n, stride, summary)
+        assert own.tolist() == entries(n, lambda i, j: j <= i and i // stride == j // stride)
+        assert cells.tolist() == entries(n, lambda i, j, c=summary: j <= i and j % stride in range(stride - c, stride))
+    assert patterns.block_mask(n, stride).tolist() == entries(n, lambda i, j: i // stride == j // stride)
+
+
+@given(n=st.integers(1, 40), stride=st.integers(1, 40), c=st.integers(1, 40))
+def test_counts_of_factorised_patterns(n: int, stride: int, c: int) -> None:
+    stride, c = min(stride, n), min(c, stride, n)
+    q, r = divmod(n, stride)
+    near, far = patterns.factorised_strided(n, stride)
+    assert 2 * near.sum() == (stride + 1) * (2 * n - stride)
+    assert 2 * far.sum() == (q + 1) * (q * stride + 2 * r)
+    own, cells = patterns.factorised_fixed(n, stride, c)
+    assert 2 * own.sum() == q * stride * (stride + 1) + r * (r + 1)
+    if r == 0:
+        assert 2 * cells.sum() == q * c * (c + 1) + c * stride * q * (q - 1)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
+def test_halving_reaches_everything_before_in_two_layers(k: int) -> None:
+    n = 2**k - 1
+    mask = patterns.halving_mask(n)
+    assert mask.sum() == (k - 1) * 2**k + 1
+    assert np.array_equal(mask.astype(int) @ mask > 0, np.tri(n, dtype=bool))
+    for size in range(1, 20):
+        mask = patterns.halving_mask(size)
+        assert np.array_equal(mask.astype(int) @ mask > 0, np.tri(size, dtype=bool))
+
+
+@given(n=st.integers(1, 30), block=st.integers(1, 9), blocks=st.integers(1, 30), seed=st.integers(0, 9))
+def test_random_blocks_hold_themselves_and_others(n: int, block: int, blocks: int, seed: int) -> None:
+    count = -(-n // block)
+    blocks = min(blocks, count)
+    mask = patterns.random_block_mask(n, block, blocks, rng=np.random.default_rng(seed))
+    level = patterns.tiles(mask, block)
+    assert np.array_equal(mask, np.kron(level, np.ones((block, block), bool))[:n, :n])
+    assert np.all(level.sum(axis=1) == blocks) and np.all(np.diagonal(level))
+
+
+def test_random_blocks_are_drawn_evenly() -> None:
+    rng = np.random.default_rng(1)
+    seen = np.mean([patterns.random_block_mask(5, 1, 3, rng=rng) for _ in range(2000)], axis=0)
+    np.testing.assert_allclose(seen, np.where(np.eye(5), 1, 1 / 2), atol=0.06)
+
+
+def test_global_positions_see_and_are_seen() -> None:
+    n, width, chosen = 9, 1, [0, 5]
+    one_way = patterns.global_local_mask(n, width, chosen, seen=False)
+    both = patterns.global_local_mask(n, width, chosen)
+    assert one_way.tolist() == entries(n, lambda i, j: abs(i - j) <= width or i in chosen)
+    assert both.tolist() == entries(n, lambda i, j: abs(i - j) <= width or i in chosen or j in chosen)
+    assert np.array_equal(
+        patterns.global_local_mask(n, 2, [0, 1]), patterns.window_mask(n, 2) | patterns.hub_mask(n, 2)
+    )
+
+
+@given(n=st.integers(1, 12), m=st.integers(1, 12), size=st.integers(1, 14), seed=st.integers(0, 9))
+def test_tiles_hold_an_entry(n: int, m: int, size: int, seed: int) -> None:
+    mask = np.random.default_rng(seed).random((n, m)) < 0.1
+    found = patterns.tiles(mask, size)
+    assert found.shape == (-(-n // size), -(-m // size))
+    for row, column in np.ndindex(found.shape):
+        part = mask[row * size : (row + 1) * size, column * size : (column + 1) * size]
+        assert found[row, column] == part.any()
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: patterns.factorised_strided(4, 0), ValueError, "stride: expected a positive integer, got 0"),
+        (lambda: patterns.factorised_fixed(4, 2, 3), ValueError, "summary: expected at most stride = 2, got 3"),
+        (lambda: patterns.factorised_fixed(4, 2, 0), ValueError, "summary: expected a positive integer, got 0"),
+        (lambda: patterns.halving_mask(0), ValueError, "n: expected a positive integer"),
+        (lambda: patterns.halving_mask(16385), ValueError, "n: expected a result of at most"),
+        (lambda: patterns.block_mask(4, 1.0), TypeError, "block: expected a positive integer"),
+        (lambda: patterns.random_block_mask(4, 2, 3, rng=np.random.default_rng(0)), ValueError, "at most the 2 blocks"),
+        (lambda: patterns.random_block_mask(4, 2, 1, rng=0), TypeError, "rng: expected a numpy Generator"),
+        (lambda: patterns.global_local_mask(4, 1, [4]), ValueError, "globals_: expected positions from 0 to 3, got 4"),
+        (
+            lambda: patterns.global_local_mask(4, 1, [-1]),
+            ValueError,
+            "globals_: expected positions from 0 to 3, got -1",
+        ),
+        (lambda: patterns.global_local_mask(4, 1, [0.5]), TypeError, "globals_: expected a non-empty sequence"),
+        (lambda: patterns.global_local_mask(4, 1, [0], seen="no"), TypeError, "seen: expected True or False"),
+        (lambda: patterns.tiles([True], 1), ValueError, r"mask: expected booleans of shape \(n, m\)"),
+        (lambda: patterns.tiles([[True]], 0), ValueError, "size: expected a positive integer, got 0"),
+    ],
+)
+def test_bad_input_of_factorised_and_block_patterns(call, error, words) -> None:
+    with pytest.raises(error, match=words):
+        call()
