@@ -128,14 +128,16 @@ def train(
     alphabet: int,
     *,
     device: str = "cpu",
+    start: Decoder | None = None,
     report: Callable[[int, float], None] = lambda step, loss: None,
 ) -> Decoder:
     """Train a model from its seed on a text, given as numbers from 0 to alphabet - 1.
 
     Weights and the order of the text depend on the seed alone.
+    start : a model to train further, which is changed, instead of the one of the seed.
     report : called after each step with its number and its loss in nats per character.
     """
-    model = initial(settings, alphabet).to(device)
+    model = (initial(settings, alphabet) if start is None else instance(start, Decoder, "start")).to(device)
     text = torch.from_numpy(_text(ids, alphabet, settings.context))
     rng = np.random.default_rng([settings.seed, 1])
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, weight_decay=settings.decay)

@@ -14,10 +14,12 @@ from jaxtyping import Float, Real
 from numpy.typing import NDArray
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import flag, floats, positive_integer, probabilities
-from attnmath.spectrum import row_stochastic, square
+from attnmath.checks import flag, floats
+from attnmath.spectrum import row_stochastic
 
 Floats = NDArray[Any]
+
+_STEPS = 2000  # of the gradient method, whose error falls with their square
 
 
 def distance(A: Real[ArrayLike, "... n n"], B: Real[ArrayLike, "... n n"]) -> Float[Numpy, "..."]:
@@ -45,7 +47,8 @@ def distances(A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"])
     >>> distances(np.full((2, 2), 0.5), [np.eye(2), np.full((2, 2), 0.5)])
     array([0.5, 0. ])
     """
-    A, patterns = _weights(A, "A"), _patterns(patterns, A)
+    A = _weights(A, "A")
+    patterns = _patterns(patterns, A)
     found = []
     for pattern in patterns:
         filled = np.nonzero(pattern)
@@ -53,9 +56,7 @@ def distances(A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"])
     return 1 - np.stack(found, axis=-1) / A.shape[-1]
 
 
-def mixture(
-    A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"], *, steps: int = 2000
-) -> Float[Numpy, "... p"]:
+def mixture(A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"]) -> Float[Numpy, "... p"]:
     """Coefficients of the mixture of patterns that is nearest to each attention matrix, by least squares.
 
     The coefficients are non-negative and sum to 1, so the mixture is an attention matrix for every length. They are
@@ -64,14 +65,14 @@ def mixture(
     >>> mixture(np.full((2, 2), 0.5), [np.eye(2), np.eye(2)[::-1]]).round(6)
     array([0.5, 0.5])
     """
-    A, patterns = _weights(A, "A"), _patterns(patterns, A)
-    steps = positive_integer(steps, "steps")
+    A = _weights(A, "A")
+    patterns = _patterns(patterns, A)
     gram = np.einsum("pij,qij->pq", patterns, patterns)
     inner = np.einsum("...ij,pij->...p", A, patterns)
     step = 1 / np.linalg.eigvalsh(gram)[-1]
     found = ahead = np.full(inner.shape, 1 / len(patterns))
     momentum = 1.0
-    for _ in range(steps):
+    for _ in range(_STEPS):
         moved = _onto_simplex(ahead - step * (ahead @ gram - inner))
         faster = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         ahead, found, momentum = moved + (momentum - 1) / faster * (moved - found), moved, faster
@@ -149,7 +150,7 @@ def _onto_simplex(x: Floats) -> Floats:
 
 
 def _weights(value: Any, name: str) -> Floats:
-    A: Floats = np.asarray(row_stochastic(value, name))
+    A: Floats = floats(row_stochastic(value, name), name)
     return A
 
 
