@@ -72,12 +72,15 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
     **{f"{module}.{name}": given for module, (given, names) in KINDS.items() for name in names.split()},
     **{f"spectrum.{name}": ANY_MATRIX for name in ("singular_values", "spectral_norm")},
     **{f"rank.{name}": ANY_MATRIX for name in ("numerical_rank", "condition_number", "best_approximation")},
+    **{f"bidirectional.{name}": {"S": lambda: rows(7, 3, 3)} for name in ("at_equal_scores", "rows_won")},
+    "bidirectional.mean_row_cosine": {"A": lambda: rows(7, 3, 5)},
     "cost.counted_attention": {"Q": lambda: rows(3, 2), "K": lambda: rows(3, 2), "V": lambda: rows(3, 4)},
     "cost.counted_linear_attention": {
         "Q": lambda: np.exp(rows(3, 2)),
         "K": lambda: np.exp(rows(3, 2)),
         "V": lambda: rows(3, 4),
     },
+    "mechanisms.counted_positive_features": {"X": lambda: rows(3, 2), "Omega": lambda: rows(4, 2)},
     "depth.attention_stack": {"X": lambda: rows(3, 6)},
     "experts.block_matrix": {"choice": lambda: [1, 0, 1]},
     "gradients.softmax_pullback": {"P": lambda: np.full((3, 5), 0.2)},
@@ -94,6 +97,8 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
         f"random_features.attention.{name}": {"causal": lambda: False}
         for name in ("attention_estimate", "performer_attention")
     },
+    **{f"residual_attention.{name}": ANY_MATRIX for name in ("largest_entries", "low_rank_plus_sparse")},
+    "residual_attention.linformer_weights": {"E": lambda: rows(4, 5), "F": lambda: rows(4, 5)},
     "random_features.attention.kernel_estimate": {"X": lambda: rows(7, 3, 2), "Y": lambda: rows(5, 2)},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0, 3.0]},
     "online.summarise": {"S": lambda: rows(3, 5)},
@@ -115,6 +120,10 @@ SHAPELESS = {
         ("attention_operations", ("n", "d_k", "d_v", "return")), ("attention_traffic", ("n", "d_k", "d_v", "return")),
         ("linear_attention_operations", ("n", "r", "d_v", "chunk", "return")),
         ("projection_operations", ("n", "d_model", "d_out", "return"))) for part in parts},
+    **{(f"mechanisms.{name}", part): "as for cost.dot_operations" for name, parts in (
+        ("layer_parameters", ("d_model", "heads", "d_k", "m", "return")),
+        ("head_operations", ("n", "d_k", "m", "return")), ("kept_numbers", ("n", "d_k", "m", "return")),
+        ("by_sums_operations", ("n", "d_v", "return"))) for part in parts},
     ("cost.peak_memory", "function"): "a function of anything",
     ("cost.peak_memory", "arguments"): "what that function takes",
     ("experiments.arguments.several", "value"): "a check of whatever was given",

@@ -1,0 +1,121 @@
+"""Sweeps: runs in parallel through joblib, with a progress bar, written to a table and resumed where one stopped."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import joblib
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from attnmath.checks import flag, instance, path_to
+from attnmath.tables import Table, rounded
+
+Setting = TypeVar("Setting")
+
+
+def carry_out(
+    run: Callable[[Setting, str], Mapping[str, Any]],
+    settings: Iterable[Setting],
+    kind: type[Setting],
+    path: str | Path,
+    table: Table,
+    *,
+    jobs: int | None = None,
+    device: str = "cpu",
+    progress: bool = True,
+    bar: Callable[..., Any] = tqdm,
+) -> int:
+    """Carry out the runs that the table at `path` lacks, in their order, and return how many these were.
+
+    run : from settings and device to a row.  kind : class of the settings, whose fields are `table.settings`.
+    jobs : processes at a time, joblib's default unless given.  device : where torch computes; a run that is in the
+    table is not repeated for another device.
+
+    Each finished run is written at once, so an interruption loses nothing but the runs under way. The table is
+    locked meanwhile: a second sweep into it raises `ValueError`. A table with other columns raises `ValueError`
+    and is left as it is.
+    """
+    path, wanted = path_to(path, "path"), _wanted(settings, kind)
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
+        raise ValueError(f"jobs: expected a number of processes, -1 for all cores, or None, got {jobs!r}")
+    flag(progress, "progress")
+    torch_device(device)
+    with table.locked(path) as file:
+        done = {kind(**{name: row[name] for name in table.settings}) for row in table.read(path)}
+        missing = [s for s in wanted if s not in done]
+        if not missing:
+            return 0
+        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        writer = csv.DictWriter(file, table.columns, lineterminator="\n")
+        with bar(total=len(wanted), initial=len(wanted) - len(missing), unit="run", disable=not progress) as shown:
+            for row in parallel(joblib.delayed(run)(s, device) for s in missing):
+                writer.writerow({name: rounded(row[name]) for name in table.columns})
+                file.flush()
+                os.fsync(file.fileno())
+                shown.update()
+        table.sort(path)
+    return len(missing)
+
+
+def _wanted(settings: Iterable[Setting], kind: type[Setting]) -> list[Setting]:
+    """Return the settings, each once."""
+    if not isinstance(settings, Iterable):
+        raise TypeError(f"settings: expected Settings, as `grid` returns them, got {type(settings).__name__}")
+    wanted = list(settings)
+    for one in wanted:
+        instance(one, kind, "settings")
+    return list(dict.fromkeys(wanted))
+
+
+def write_provenance(path: str | Path, command: str, table: Table) -> Path:
+    """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
+    rows, target = table.read(path), Path(path).with_suffix(".json")
+    settings = {name: sorted({row[name] for row in rows}) for name in table.settings}
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "torch": torch.__version__,
+                "joblib": joblib.__version__}  # fmt: skip
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    devices = sorted({row["device"] for row in rows})
+    record = {"command": command, "versions": versions, "machine": platform.machine(), "devices": devices,
+              "sha256": digest, "runs": len(rows), **settings}  # fmt: skip
+    target.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return target
+
+
+def torch_device(device: str) -> torch.device:
+    """Return torch's device of that name, if torch can use it here.
+
+    >>> torch_device("cpu").type
+    'cpu'
+    """
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name such as cpu or cuda, got {type(device).__name__}")
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(
+            f"device: expected one that torch finds here, such as cpu, got {device!r} ({reason})"
+        ) from None
+    return found
+
+
+def schedule(step: int, steps: int) -> float:
+    """Learning rate at a step as a share of the highest: linear warm-up over a tenth, then a cosine decay to 0.
+
+    >>> schedule(0, 100), schedule(10, 100)
+    (0.1, 1.0)
+    """
+    warm = max(1, steps // 10)
+    if step < warm:
+        return (step + 1) / warm
+    return float(0.5 * (1 + np.cos(np.pi * (step - warm) / max(1, steps - warm))))
