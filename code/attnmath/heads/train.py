@@ -215,9 +215,9 @@ def replace(path: Path, content: bytes) -> None:
         raise
 
 
-def stop(command: str, message: str, status: int) -> int:
+def stop(command: str, message: str, status: int, *, room: str = "heads") -> int:
     """Say why a command of this package ends, and return its exit status."""
-    print(f"python -m attnmath.heads.{command}: {message}", file=sys.stderr)
+    print(f"python -m attnmath.{room}.{command}: {message}", file=sys.stderr)
     return status
 
 
