@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: SHA-256 of the shipped `locality.csv`.
 TABLE = ""
 
-FORMS, SEEDS = ("text", "scattered", "shuffled"), tuple(range(6))
+FORMS, SEEDS = ("text", "scattered", "shuffled"), tuple(range(4))
 #: Sizes of the decoders, and how many places count as near.
 SIZES = {"layers": 2, "heads": 2, "width": 48, "context": 32, "steps": 600, "batch": 16}
 NEAR, WINDOWS = 4, 64
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     line = " ".join(["python -m attnmath.experiments.locality", *(sys.argv[1:] if arguments is None else arguments)])
     parser = argparse.ArgumentParser(prog="python -m attnmath.experiments.locality", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
-    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), help="default: 0 to 5")
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), help="default: 0 to 3")
     given = parser.parse_args(arguments)
     try:
         path = run(given.out, tuple(given.seeds), command=line)
@@ -148,8 +148,8 @@ def one(form: str, seed: int, text: str) -> Row:
         torch.set_num_threads(threads)
     sets = [near_keys(order, NEAR, in_text=in_text) for in_text in (False, True)]
     equal = np.tri(settings.context) / np.arange(1, settings.context + 1)[:, None]
-    found = [float(np.mean((A * near).sum(axis=-1))) for near in sets for A in (weights, equal)]
-    return Row(form, seed, *(round(value, 4) for value in found), round(bits, 4))
+    near, text_near = ([round(float((A * one).sum(axis=-1).mean()), 4) for A in (weights, equal)] for one in sets)
+    return Row(form, seed, near[0], near[1], text_near[0], text_near[1], round(bits, 4))
 
 
 def near_keys(order: Int[Numpy, "window"], near: int, *, in_text: bool) -> Float[Numpy, "context context"]:
@@ -197,7 +197,9 @@ def _rows(text: str) -> tuple[Row, ...]:
     if found.fieldnames != names:
         got = f"columns {found.fieldnames}"
         raise ValueError(f"locality: expected a table of python -m attnmath.experiments.locality, got {got}")
-    return tuple(Row(row["form"], int(row["seed"]), *(float(row[name]) for name in names[2:])) for row in found)
+    return tuple(
+        Row(row["form"], int(row["seed"]), float(row["near"]), float(row["near_equal"]), float(row["near_in_text"]),
+            float(row["near_in_text_equal"]), float(row["bits"])) for row in found)  # fmt: skip
 
 
 if __name__ == "__main__":

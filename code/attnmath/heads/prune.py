@@ -53,7 +53,7 @@ KINDS = (
     "mean-order",
     "trained-on",
 )
-TRAINED_ON = (0, 4, 8, 12)
+TRAINED_ON = (0, 4, 8)
 
 
 @dataclass(frozen=True)
