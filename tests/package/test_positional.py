@@ -15,6 +15,7 @@ from backends import torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnmath.experiments import locality as experiment
 from attnmath.fixed_patterns import PATTERNS, fixed_patterns
 from attnmath.heads import corpus, load, locality, positional, prune, pruning
 from attnmath.heads.load import load_decoder, load_decoders, read_decoder
@@ -357,3 +358,59 @@ def test_the_pruning_command_goes_on_where_it_was(
     capsys.readouterr()
     assert prune.main(["--out", str(tmp_path)]) == 2
     assert "pruning: expected a table of python -m attnmath.heads.prune, got columns" in capsys.readouterr().err
+
+
+def test_near_keys_are_counted_from_the_predicted_character() -> None:
+    order = np.arange(5)
+    found = experiment.near_keys(order, 2, in_text=False)
+    np.testing.assert_array_equal(found, [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]])
+    np.testing.assert_array_equal(experiment.near_keys(order, 2, in_text=True), found)
+    scattered = experiment.near_keys(np.asarray([4, 0, 3, 1]), 1, in_text=True)
+    np.testing.assert_array_equal(scattered, [[0, 0, 0], [1, 0, 0], [0, 1, 0]])
+
+
+def test_the_locality_table_is_the_one_of_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = experiment.load_locality()
+    record = json.loads((DATA / "locality.json").read_text(encoding="utf-8"))
+    assert record["sha256"] == experiment.TABLE and record["text"] == corpus.DOCUMENTATION
+    assert [(row.form, row.seed) for row in rows] == [(f, s) for f in experiment.FORMS for s in experiment.SEEDS]
+    equal = experiment.near_keys(np.arange(33), experiment.NEAR, in_text=False) / np.arange(1, 33)[:, None]
+    assert all(row.near_equal == pytest.approx(equal.sum(axis=1).mean(), abs=1e-4) for row in rows)
+    assert all(row.near == row.near_in_text for row in rows if row.form != "scattered")
+    monkeypatch.setattr(experiment, "TABLE", "0")
+    with pytest.raises(ValueError, match="locality: expected a table with SHA-256 0, got"):
+        experiment.load_locality()
+
+
+def test_the_locality_command_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch_or_skip()
+    monkeypatch.setattr(experiment, "SIZES", {**experiment.SIZES, "steps": 1, "width": 8})
+    monkeypatch.setattr(experiment, "WINDOWS", 4)
+    assert experiment.main(["--out", str(tmp_path), "--seeds", "1"]) == 0
+    first = experiment._rows((tmp_path / "locality.csv").read_text())
+    assert [(row.form, row.seed) for row in first] == [(form, 1) for form in experiment.FORMS]
+    monkeypatch.setattr(experiment, "one", lambda form, seed, text: experiment.Row(form, seed, 0, 0, 0, 0, 0))
+    assert experiment.main(["--out", str(tmp_path), "--seeds", "1", "0"]) == 0
+    again = experiment._rows((tmp_path / "locality.csv").read_text())
+    assert set(first) < set(again) and len(again) == 6
+    capsys.readouterr()
+    assert experiment.main(["--out", str(tmp_path), "--seeds", "1", "1"]) == 2
+    assert "seeds: expected at least one whole number from 0 on, each once" in capsys.readouterr().err
+
+
+def test_a_window_can_be_read_in_another_order() -> None:
+    torch = torch_or_skip()
+    from attnmath.heads import decoder
+
+    ids = np.random.default_rng(9).integers(3, size=200)
+    settings = decoder.Settings(0, layers=1, heads=1, width=4, context=5, steps=2, batch=3)
+    models = [decoder.train(settings, ids, 3, order=order) for order in (None, np.arange(6), np.arange(6)[::-1])]
+    for one, same, _ in zip(*(model.parameters() for model in models), strict=True):
+        torch.testing.assert_close(one, same, rtol=0, atol=0)
+    assert any(not torch.equal(a, b) for a, b in zip(models[0].parameters(), models[2].parameters(), strict=True))
+    with pytest.raises(ValueError, match="order: expected a permutation of 6 places"):
+        decoder.train(settings, ids, 3, order=np.arange(5))
+    start = decoder.initial(settings, 3)
+    assert decoder.train(settings, ids, 3, start=start) is start

@@ -29,7 +29,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attnmath.arrays import Numpy
-from attnmath.checks import integers, positive_integer
+from attnmath.checks import flag, integers, positive_integer
 from attnmath.heads import corpus
 from attnmath.heads.train import EXTRA, replace, stop, torch_version
 
@@ -162,8 +162,10 @@ def near_keys(order: Int[Numpy, "window"], near: int, *, in_text: bool) -> Float
     array([[0., 0.],
            [1., 1.]])
     """
-    order, near = integers(order, "order"), positive_integer(near, "near")
-    place = order if in_text else np.arange(len(order))
+    order, near = np.asarray(integers(order, "order")), positive_integer(near, "near")
+    if len(order) < 2:
+        raise ValueError(f"order: expected at least 2 characters, got {len(order)}")
+    place = order if flag(in_text, "in_text") else np.arange(len(order))
     return np.tril(np.abs(place[1:, None] - place[None, :-1]) <= near).astype(float)
 
 

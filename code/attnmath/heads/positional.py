@@ -100,7 +100,7 @@ def explained(
         raise ValueError(f"first: expected a row from 0 to {n - 1}, got {first!r}")
     i, j = np.nonzero(np.tri(n, dtype=bool) if causal else np.ones((n, n), dtype=bool))
     i, j = i[i >= first], j[i >= first]
-    entries = A[..., i, j]
+    entries = A[..., i, j] if causal or first else A.reshape(*A.shape[:-2], n * n)
     entries = entries - entries.mean(axis=-1, keepdims=True)
     total = (entries**2).sum(axis=-1)
     positive = total > (64 * np.finfo(float).eps) ** 2 * len(i)

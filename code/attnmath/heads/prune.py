@@ -24,7 +24,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from attnmath.heads.pruning import Head
 from attnmath.heads.train import EXTRA, numbers, replace, stop
 
 #: SHA-256 of the shipped `pruning.csv`.
-TABLE = ""
+TABLE = "b1a69d2a6e1174ca086b7dc4b202aba169557da1d73644e6b0c663187447f27e"
 
 #: Windows of the learned text that choose, and of the held-out text that judge; random orders; further training.
 CHOOSING, JUDGING, DRAWS, STEPS, RATE = 48, 96, 8, 200, 1e-3
@@ -129,7 +129,7 @@ def run(out: Path, kinds: tuple[str, ...] = KINDS, *, command: str = "") -> Path
             bar.update()
     record = {
         "command": command,
-        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": metadata.version("torch")},
         "machine": platform.machine(),
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "weights": WEIGHTS,
