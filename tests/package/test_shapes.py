@@ -119,8 +119,8 @@ SHAPELESS = {
     ("cost.peak_memory", "arguments"): "what that function takes",
     ("experiments.arguments.several", "value"): "a check of whatever was given",
     ("experiments.arguments.widths_of", "widths"): "a check of whatever was given",
-    ("recall.table.rounded", "value"): "a cell of a table, number or word",
-    ("recall.table.rounded", "return"): "a cell of a table, number or word",
+    ("sweeps.tables.rounded", "value"): "a cell of a table, number or word",
+    ("sweeps.tables.rounded", "return"): "a cell of a table, number or word",
     ("recall.sweep.grid", "fixed"): "fields of Settings",
 }  # fmt: skip
 #: Here dict[str, Any] is a row of a table, from a column's name to a number or a word.

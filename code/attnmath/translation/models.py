@@ -127,7 +127,9 @@ class EncoderAttention(nn.Module):
     def __init__(self, design: Design, frozen: np.random.Generator) -> None:
         super().__init__()
         self.design, head = design, design.head
-        self.query, self.key = (_linear(WIDTH, design.learned * head) for _ in range(2)) if design.learned else (None, None)
+        self.query, self.key = (
+            (_linear(WIDTH, design.learned * head) for _ in range(2)) if design.learned else (None, None)
+        )
         self.value, self.out = _linear(WIDTH, design.heads * head), _linear(design.heads * head, WIDTH)
         drawn = [_frozen(design.law, frozen) for _ in range(3)]  # drawn in every design, so that seeds stay paired
         if design.frozen:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from attnmath import sweeping
+from attnmath.sweeps import runs
 from attnmath.checks import non_negative_integer, one_of, positive_integer
 from attnmath.translation.models import HIDDEN, equal_hidden
 from attnmath.translation.table import CONTROLS, EXTRA, EXTRA_PAIRS, MAIN, PAIRS, PARTS, SEEDS, TABLE
@@ -65,15 +65,13 @@ def sweep(
     device: str = "cpu",
     progress: bool = True,
 ) -> int:
-    """Carry out the runs that the table at `path` lacks, and return how many these were; see `sweeping.carry_out`."""
-    return sweeping.carry_out(
-        run, settings, Settings, path, TABLE, jobs=jobs, device=device, progress=progress, bar=tqdm
-    )
+    """Carry out the runs that the table at `path` lacks, and return how many these were; see `runs.carry_out`."""
+    return runs.carry_out(run, settings, Settings, path, TABLE, jobs=jobs, device=device, progress=progress, bar=tqdm)
 
 
 def write_provenance(path: str | Path, command: str) -> Path:
     """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
-    return sweeping.write_provenance(path, command, TABLE)
+    return runs.write_provenance(path, command, TABLE)
 
 
 def command_line() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attnmath.tables import Table
+from attnmath.sweeps.tables import Table
 
 #: The designs, the main comparison first, and the numbers of training pairs.
 MAIN = ("learned", "fixed", "single", "orthogonal")

@@ -193,9 +193,7 @@ def translate(source: Int[Numpy, "size slots"], language: Language) -> Sentences
     kinds = np.stack([np.broadcast_to(KINDS.index(k) if isinstance(k, str) else k, len(slots)) for _, k in target], 1)
     kinds = np.where(tokens >= 0, kinds, _MISSING)
     order = np.argsort(tokens < 0, axis=1, kind="stable")
-    return Sentences(
-        np.asarray(source), _packed(tokens, TARGET_SLOTS), np.take_along_axis(kinds, order, axis=1)
-    )
+    return Sentences(np.asarray(source), _packed(tokens, TARGET_SLOTS), np.take_along_axis(kinds, order, axis=1))
 
 
 def _noun_phrase(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attnmath.arrays import Numpy
 from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer
-from attnmath.sweeping import schedule, torch_device
+from attnmath.sweeps.runs import schedule, torch_device
 from attnmath.translation.bleu import corpus_bleu
 from attnmath.translation.models import DESIGNS, HIDDEN, Translator, trained_parameters
 from attnmath.translation.task import BEGIN, END, KINDS, PAD, TARGET_SLOTS, Sentences, corpus

@@ -17,7 +17,7 @@ import torch
 from tqdm import tqdm
 
 from attnmath.checks import flag, instance, path_to
-from attnmath.tables import Table, rounded
+from attnmath.sweeps.tables import Table, rounded
 
 Setting = TypeVar("Setting")
 
