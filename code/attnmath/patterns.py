@@ -1,4 +1,4 @@
-"""Fixed sparse patterns of attention and the spectra of band matrices (sections 5.5.4 and 5.5.5).
+"""Fixed sparse patterns of attention (sections 5.5.4, 5.5.5, report 2.3) and the spectra of band matrices.
 
 A pattern is a boolean mask of shape (n, n), True where a query may see a key, as in
 `attnmath.attention`. Patterns combine with | and &.
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from jaxtyping import Bool, Float, Inexact, Real
+from jaxtyping import Bool, Float, Inexact, Integer, Real
 
 from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import (
@@ -18,8 +18,11 @@ from attnmath.checks import (
     describe,
     exponent,
     fits_memory,
+    flag,
     floats,
+    generator,
     in_range,
+    integers,
     non_negative_integer,
     positive_integer,
     silent,
@@ -66,6 +69,132 @@ def strided_mask(n: int, stride: int) -> Bool[Numpy, "{n} {n}"]:
     n, stride = positive_integer(n, "n"), positive_integer(stride, "stride")
     distance = _distance(n)
     return (distance < stride) | (distance % stride == 0)
+
+
+def factorised_strided(n: int, stride: int) -> tuple[Bool[Numpy, "{n} {n}"], Bool[Numpy, "{n} {n}"]]:
+    """Both heads of strided attention (R.13), causal: the query and the `stride` positions before it; every stride-th.
+
+    With n = q stride + r, 0 <= r < stride <= n, they have (stride + 1)(n - stride/2) and (q + 1)(q stride/2 + r)
+    entries. Child et al. (2019) let no query see a later key; the report's formula of the second head does not say so.
+
+    >>> [head[4].astype(int).tolist() for head in factorised_strided(5, 2)]
+    [[0, 0, 1, 1, 1], [1, 0, 1, 0, 1]]
+    """
+    n, stride = positive_integer(n, "n"), positive_integer(stride, "stride")
+    back = _back(n)
+    return (back >= 0) & (back <= stride), (back >= 0) & (back % stride == 0)
+
+
+def factorised_fixed(n: int, stride: int, summary: int) -> tuple[Bool[Numpy, "{n} {n}"], Bool[Numpy, "{n} {n}"]]:
+    """Both heads of the fixed factorisation of Child et al. (2019), causal: the own block; the summary cells so far.
+
+    Blocks have `stride` positions, the last `summary` of each are its summary cells. The rows of the second head before
+    the first summary cell are empty: a layer of this head alone needs the residual connection.
+
+    >>> [head[3].astype(int).tolist() for head in factorised_fixed(4, 2, 1)]
+    [[0, 0, 1, 1], [0, 1, 0, 1]]
+    """
+    n, stride = positive_integer(n, "n"), positive_integer(stride, "stride")
+    summary = positive_integer(summary, "summary")
+    if summary > stride:
+        raise ValueError(f"summary: expected at most stride = {stride}, got {summary}")
+    earlier, place = _back(n) >= 0, np.arange(n)
+    same_block = (place // stride)[:, None] == place // stride
+    return earlier & same_block, earlier & (place % stride >= stride - summary)
+
+
+def halving_mask(n: int) -> Bool[Numpy, "{n} {n}"]:
+    """Causal pattern in which two layers reach everything, with of the order of n log n entries.
+
+    The middle of a stretch sees the stretch before it, and is seen by the stretch after it; then both halves alike. Two
+    positions j < i part at one middle m with j <= m <= i. For n = 2^k - 1 it has (k - 1) 2^k + 1 entries.
+
+    >>> halving_mask(3).astype(int)
+    array([[1, 0, 0],
+           [1, 1, 0],
+           [0, 1, 1]])
+    """
+    n = positive_integer(n, "n")
+    fits_memory("n", n, n)
+    mask = np.eye(n, dtype=bool)
+    stretches = [(0, n)]
+    while stretches:
+        first, end = stretches.pop()
+        if end - first > 1:
+            middle = (first + end) // 2
+            mask[middle, first:middle] = mask[middle:end, middle] = True
+            stretches += [(first, middle), (middle + 1, end)]
+    return mask
+
+
+def block_mask(n: int, block: int) -> Bool[Numpy, "{n} {n}"]:
+    """Block pattern: a query sees the keys of its own block; the last block may be shorter.
+
+    >>> block_mask(3, 2).astype(int)
+    array([[1, 1, 0],
+           [1, 1, 0],
+           [0, 0, 1]])
+    """
+    n, block = positive_integer(n, "n"), positive_integer(block, "block")
+    fits_memory("n", n, n)
+    number = np.arange(n) // block
+    return number[:, None] == number
+
+
+def random_block_mask(n: int, block: int, blocks: int, *, rng: np.random.Generator) -> Bool[Numpy, "{n} {n}"]:
+    """Random block pattern: each block of queries sees itself and blocks - 1 other blocks of keys, drawn evenly.
+
+    >>> random_block_mask(6, 2, 2, rng=np.random.default_rng(0)).sum(axis=1)
+    array([4, 4, 4, 4, 4, 4])
+    """
+    n, block, blocks = positive_integer(n, "n"), positive_integer(block, "block"), positive_integer(blocks, "blocks")
+    fits_memory("n", n, n)
+    count, rng = -(-n // block), generator(rng)
+    if blocks > count:
+        raise ValueError(f"blocks: expected at most the {count} blocks of n = {n}, got {blocks}")
+    order = rng.random((count, count))
+    np.fill_diagonal(order, -1.0)  # its own block comes first
+    chosen = order.argsort(axis=1).argsort(axis=1) < blocks
+    number = np.arange(n) // block
+    return chosen[np.ix_(number, number)]
+
+
+def global_local_mask(
+    n: int, width: int, globals_: Integer[ArrayLike, "g"], *, seen: bool = True
+) -> Bool[Numpy, "{n} {n}"]:
+    """Global and local pattern: the positions `globals_` see everyone, the others see `width` neighbours each side.
+
+    seen : whether everyone sees the global positions too, as in Longformer; the report's words leave it open.
+
+    >>> global_local_mask(4, 0, [1], seen=False).astype(int)
+    array([[1, 0, 0, 0],
+           [1, 1, 1, 1],
+           [0, 0, 1, 0],
+           [0, 0, 0, 1]])
+    """
+    local = window_mask(n, width)
+    positions, seen = np.asarray(integers(globals_, "globals_")), flag(seen, "seen")
+    if positions.min() < 0 or positions.max() >= n:
+        raise ValueError(f"globals_: expected positions from 0 to {n - 1}, got {positions.min()} to {positions.max()}")
+    local[positions, :] = True
+    if seen:
+        local[:, positions] = True
+    return local
+
+
+def tiles(mask: Bool[ArrayLike, "n m"], size: int) -> Bool[Numpy, "rows columns"]:
+    """Which tiles of size x size entries hold an entry of the mask: what a program that works in tiles computes.
+
+    The tiles at the far ends may be smaller.
+
+    >>> tiles(window_mask(4, 1), 2).sum()
+    np.int64(4)
+    """
+    given, size = np.asarray(booleans(mask, "mask")), positive_integer(size, "size")
+    if given.ndim != 2 or 0 in given.shape:
+        raise ValueError(f"mask: expected booleans of shape (n, m), got {describe(given)}")
+    rows = np.logical_or.reduceat(given, np.arange(0, given.shape[0], size), axis=0)
+    return np.logical_or.reduceat(rows, np.arange(0, given.shape[1], size), axis=1)
 
 
 def masked_weights(A: Real[ArrayLike, "... n n"], mask: Bool[ArrayLike, "n n"]) -> Float[Array, "... n n"]:
@@ -153,8 +282,13 @@ def window_symbol(theta: Real[ArrayLike, "*shape"], width: int) -> Float[Numpy, 
 
 
 def _distance(n: int) -> np.ndarray:
+    return np.abs(_back(n))
+
+
+def _back(n: int) -> np.ndarray:
+    """How far key j lies behind query i: i - j."""
     fits_memory("n", n, n)
-    return np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    return np.asarray(np.subtract.outer(np.arange(n), np.arange(n)))
 
 
 def _root_of_product(b: float, c: float) -> Any:

@@ -26,10 +26,12 @@ from attnmath.random_features.maps import positive
 
 MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark",
-    "experts", "feature_maps", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract",
-    "heads.load", "initialisation", "kernels", "mixing", "online", "patterns", "random_features.attention",
+    "experts", "feature_maps", "fixed_patterns", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder",
+    "heads.extract", "heads.load", "initialisation", "kernels", "mixing", "online", "patterns", "positions",
+    "random_features.attention",
     "random_features.maps", "random_features.optimal", "random_features.orthogonal", "random_features.projections",
     "random_features.variance", "rank", "reachability", "sparsity", "spectrum",
+    "random_features.variance", "rank", "residual_attention", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -61,6 +63,8 @@ STOCHASTIC = np.asarray([[0.75, 0.125, 0.125], [0.25, 0.5, 0.25], [0.125, 0.125,
 #: An ordinary argument for each name of a parameter; made anew for each call.
 ORDINARY: dict[str, Callable[[], Any]] = {
     "A": lambda: STOCHASTIC.copy(),
+    "E": lambda: rows(2, 3),
+    "F": lambda: rows(2, 3),
     "G": lambda: rows(3, 2),
     "K": lambda: rows(3, 2),
     "Omega": lambda: rows(4, 2),
@@ -77,6 +81,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "above": lambda: 0.5,
     "arrays": lambda: {"a": rows(2)},
     "axis": lambda: 0,
+    "base": lambda: 100.0,
     "below": lambda: 0.25,
     "beta": lambda: [-1.0, 0.5],
     "block": lambda: 2,
@@ -101,7 +106,9 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "diagonal": lambda: 0.5,
     "directory": lambda: "no-such-model",
     "doublings": lambda: 3,
+    "edges": lambda: "nearest",
     "encoder": lambda: None,
+    "ends": lambda: "cubic",
     "epsilon": lambda: 0.25,
     "error": lambda: 0.25,
     "estimates": lambda: [Estimate(1.0, 0.5), Estimate(2.0, 0.5)],
@@ -118,6 +125,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "hubs": lambda: 1,
     "image": lambda: [1, 0],
     "k": lambda: 1,
+    "kept": lambda: 3,
     "lam": lambda: [0.5, 1.0],
     "largest": lambda: 2.0,
     "law": lambda: "normal",
@@ -146,6 +154,7 @@ ORDINARY: dict[str, Callable[[], Any]] = {
     "order": lambda: 2,
     "p": lambda: [0.25, 0.75],
     "path": lambda: "no-such-file.npz",
+    "positions": lambda: [0, 2, 5],
     "power": lambda: 2,
     "q": lambda: [1.0, 2.0],
     "r": lambda: 1,
@@ -223,6 +232,8 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "random_features.maps.aderf": DIAGONAL | {"B_q": lambda: ROOT_OF_DIAGONAL * 2, "B_k": lambda: ROOT_OF_DIAGONAL / 2},
     "random_features.maps.gerf": {"A": lambda: 0.1},
     "random_features.maps.sderf": DIAGONAL | {"B": lambda: ROOT_OF_DIAGONAL.copy()},
+    "fixed_patterns.fixed_pattern": {"name": lambda: "previous"},
+    **{f"positions.{name}": {"d": lambda: 4} for name in ("frequencies", "shift_matrix", "sinusoidal")},
     "heads.corpus.passage": {"text": lambda: "A sentence."},
     "heads.corpus.split": {"text": lambda: "a paragraph\n\n" * 200},
 }

@@ -34,11 +34,13 @@ ROWS: list[dict[str, Any]] = [
     {"at": "5.1 p2 s1", "gist": "the formula again", "none": "repetition", "of": "5.1 p1 s1"},
     {"at": "article.1 title", "gist": "the introduction", "none": "heading"},
     {"at": "article.1 p1 s1", "gist": "a measure", "equations": ["A.1"]},
+    {"at": "note.1 title", "gist": "a note", "none": "heading"},
+    {"at": "note.1 p1 s1", "gist": "a definition", "none": "definition"},
     {"at": "report.2.1 title", "gist": "a heading alone", "none": "heading"},
     {"at": "report.2.1.1 title", "gist": "a cost", "none": "heading"},
     {"at": "report.2.1.1 p1 s1", "gist": "a product", "equations": ["R.6"]},
 ]
-SHAPE = {"5.1": [2, 1], "article.1": [1], "report.2.1": [], "report.2.1.1": [1]}
+SHAPE = {"5.1": [2, 1], "article.1": [1], "note.1": [1], "report.2.1": [], "report.2.1.1": [1]}
 PLACES = {
     "5.1.1": "5.1 p1 s1",
     "5.1/property": "5.1 p1 s2",
@@ -134,6 +136,7 @@ def test_a_bad_row_is_noticed(tmp_path: Path, rows: list[dict[str, Any]], proble
         (PLACES | {"5.1/title": "5.1 title"}, "5.1 title: both a claim and a reason"),
         (PLACES | {"own/one": "beyond 5.3"}, "own/one: place: no section 5.3"),
         (PLACES | {"own/one": "beyond article.4"}, "own/one: place: no section article.4"),
+        (PLACES | {"own/one": "beyond note.2"}, "own/one: place: no section note.2"),
         (PLACES | {"own/two": "beyond report.2.2"}, "own/two: place: no section report.2.2"),
         ({k: v for k, v in PLACES.items() if k != "5.1/property"}, "5.1 p1 s2: neither a claim nor a reason"),
         (PLACES | {"5.1.1": "5.1 p1 s2", "x": "5.1 p1 s1"}, "5.1.1: place: no row of 5.1 p1 s2 displays the equation"),
@@ -169,6 +172,9 @@ MENTIONED = [
     ("See Section 5.1, paragraph 3.", "no sentence 5.1 p3 s1"),
     ("See Section 5.1, paragraph 1, sentence 4.", "no sentence 5.1 p1 s4"),
     ("See Article, part 1, paragraph 2.", "no sentence 1 p2 s1"),
+    ("This is the note's part 6.", "no part 6 of the note"),
+    ("These are parts 1 and 5 of the note.", "no part 5 of the note"),
+    ("See Note, part 1, paragraph 3.", "no sentence 1 p3 s1"),
 ]
 
 
@@ -334,6 +340,7 @@ def test_a_fault_of_a_row_or_a_place_is_the_only_problem(tmp_path: Path, rows: A
         ("Sections 5.1, 5.1 and 5.1. Article, parts 1 and 1. Article, equations (1), (1) or (1).", []),
         ("Sections 5.1, 5.7 and 5.8.", ["c.ipynb: cell 0: no section 5.7", "c.ipynb: cell 0: no section 5.8"]),
         ("Section 5.1, paragraph 2, sentence 1, and paragraph 9.", []),
+        ("Note, part 1, paragraph 1, sentence 1, and part 1 of the note.", []),
         ("Section 5.1, paragraph 2, sentence 2.", ["c.ipynb: cell 0: no sentence 5.1 p2 s2"]),
     ],
 )

@@ -644,6 +644,9 @@ def test_a_card_has_a_line_for_each_part() -> None:
         ("article.2 p3 s1", "Article, part 2, paragraph 3, sentence 1"),
         ("article.2 title", "Article, part 2, heading"),
         ("report.2.1.3 p1 s1", "Report, section 2.1.3, paragraph 1, sentence 1"),
+        ("report.0 p1 s2", "Report, abstract, paragraph 1, sentence 2"),
+        ("note.0 p2 s1", "Note, opening, paragraph 2, sentence 1"),
+        ("note.3 p1 s1", "Note, part 3, paragraph 1, sentence 1"),
         ("beyond 5.1.4", "Our statement"),
     ],
 )

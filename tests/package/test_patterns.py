@@ -249,7 +249,9 @@ def test_global_positions_see_and_are_seen() -> None:
     both = patterns.global_local_mask(n, width, chosen)
     assert one_way.tolist() == entries(n, lambda i, j: abs(i - j) <= width or i in chosen)
     assert both.tolist() == entries(n, lambda i, j: abs(i - j) <= width or i in chosen or j in chosen)
-    assert np.array_equal(patterns.global_local_mask(n, 2, [0, 1]), patterns.window_mask(n, 2) | patterns.hub_mask(n, 2))
+    assert np.array_equal(
+        patterns.global_local_mask(n, 2, [0, 1]), patterns.window_mask(n, 2) | patterns.hub_mask(n, 2)
+    )
 
 
 @given(n=st.integers(1, 12), m=st.integers(1, 12), size=st.integers(1, 14), seed=st.integers(0, 9))
@@ -274,7 +276,11 @@ def test_tiles_hold_an_entry(n: int, m: int, size: int, seed: int) -> None:
         (lambda: patterns.random_block_mask(4, 2, 3, rng=np.random.default_rng(0)), ValueError, "at most the 2 blocks"),
         (lambda: patterns.random_block_mask(4, 2, 1, rng=0), TypeError, "rng: expected a numpy Generator"),
         (lambda: patterns.global_local_mask(4, 1, [4]), ValueError, "globals_: expected positions from 0 to 3, got 4"),
-        (lambda: patterns.global_local_mask(4, 1, [-1]), ValueError, "globals_: expected positions from 0 to 3, got -1"),
+        (
+            lambda: patterns.global_local_mask(4, 1, [-1]),
+            ValueError,
+            "globals_: expected positions from 0 to 3, got -1",
+        ),
         (lambda: patterns.global_local_mask(4, 1, [0.5]), TypeError, "globals_: expected a non-empty sequence"),
         (lambda: patterns.global_local_mask(4, 1, [0], seen="no"), TypeError, "seen: expected True or False"),
         (lambda: patterns.tiles([True], 1), ValueError, r"mask: expected booleans of shape \(n, m\)"),

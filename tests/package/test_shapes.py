@@ -94,6 +94,8 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
         f"random_features.attention.{name}": {"causal": lambda: False}
         for name in ("attention_estimate", "performer_attention")
     },
+    **{f"residual_attention.{name}": ANY_MATRIX for name in ("largest_entries", "low_rank_plus_sparse")},
+    "residual_attention.linformer_weights": {"E": lambda: rows(4, 5), "F": lambda: rows(4, 5)},
     "random_features.attention.kernel_estimate": {"X": lambda: rows(7, 3, 2), "Y": lambda: rows(5, 2)},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0, 3.0]},
     "online.summarise": {"S": lambda: rows(3, 5)},

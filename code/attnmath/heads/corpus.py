@@ -1,15 +1,21 @@
 """The text that the decoders learn: Python's own documentation, the part held out, and n-gram models to compare with.
 
 The text is `pydoc_data.topics`, which every Python ships, so nothing is downloaded. Each version of Python has its
-own: a record of a training run holds the text's hash.
+own: a record of a training run holds the text's hash. The text of the decoders that ship with the package ships too.
 """
 
 from __future__ import annotations
 
+import hashlib
+import lzma
 import math
 from collections import Counter
+from importlib import resources
 
 from attnmath.checks import non_negative_integer
+
+#: SHA-256 of the text in `documentation.txt.xz`, which is that of Python 3.11.7.
+DOCUMENTATION = "f784d6fb39bdb407417b39889b74209e5327a12c530ac010595a0cb3719c903b"
 
 #: A text is cut into this many stretches, and of every so many the last one is held out.
 STRETCHES, EVERY = 100, 10
@@ -24,6 +30,19 @@ def python_documentation() -> str:
     from pydoc_data.topics import topics
 
     return each_paragraph_once("\n\n".join(topics[title] for title in sorted(topics)))
+
+
+def shipped_documentation() -> str:
+    """Return the text that the shipped decoders have learned, the same on every Python, after checking its hash.
+
+    >>> len(shipped_documentation())
+    373102
+    """
+    content = lzma.decompress((resources.files("attnmath") / "data" / "documentation.txt.xz").read_bytes())
+    found = hashlib.sha256(content).hexdigest()
+    if found != DOCUMENTATION:
+        raise ValueError(f"documentation: expected a text with SHA-256 {DOCUMENTATION}, got {found}")
+    return content.decode()
 
 
 def each_paragraph_once(text: str) -> str:

@@ -6,18 +6,21 @@ from another model.
 
 `load_decoders()` gives the heads of small causal decoders, equal but for their seeds, which
 ``python -m attnmath.heads.train`` has trained; `read_decoders` reads a file of that command.
+`load_decoder()` gives all weights of the first of them; `read_decoder` reads a file of
+``python -m attnmath.heads.weights``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from attnmath.arrays import Numpy
 from attnmath.attention import attention_weights, causal_mask, scores
@@ -28,6 +31,9 @@ SAMPLES = {
     "passage": "cd128935fc95547263c29da338c8aeaeccda13c2b20bef3bb82ddc053c65cad3",
     "sentence": "a3f9d8b3a8d34a608e3f2fc3ca70ccfdadb64ed710716b8b3724a7f4a684018c",
 }
+
+#: SHA-256 of `decoder_weights.npz`.
+WEIGHTS = "f2e60e263189848909884ebef191c4f0e249c120caa313077dc01f7782afbc8a"
 
 #: SHA-256 of `decoder.npz`.
 DECODERS = "ee5c3ce46a69d07f0086a2cac00e4be5963c276ee371423a66f6dfd33db8c5df"
@@ -184,6 +190,98 @@ def read_decoders(path: str | Path, *, trained: bool = True) -> Decoders:
     if not np.issubdtype(seeds.dtype, np.integer):
         raise ValueError(f"path: expected integers as seeds, got {seeds.dtype}")
     return Decoders(Q, K, tokens, tuple(int(seed) for seed in seeds), trained)
+
+
+@dataclass(frozen=True)
+class TrainedDecoder:
+    """Every parameter of a small causal decoder, in float32, under the names of `attnmath.heads.decoder`.
+
+    heads : in a layer.  alphabet : the characters that it knows, in the order of their numbers.
+    """
+
+    parameters: Mapping[str, Float[Numpy, "..."]]
+    heads: int
+    alphabet: tuple[str, ...]
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return sum(name.endswith("norm_after.weight") for name in self.parameters)
+
+    @property
+    def width(self) -> int:
+        """Width of the model."""
+        return int(self.parameters["characters.weight"].shape[1])
+
+    @property
+    def context(self) -> int:
+        """Number of characters that it sees at most."""
+        return int(self.parameters["positions.weight"].shape[0])
+
+    def numbers(self, text: str) -> Int[Numpy, "length"]:
+        """Return the number of each character of a text.
+
+        Raises `ValueError` for a character that the decoder does not know.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected a string, got {type(text).__name__}")
+        place = {character: number for number, character in enumerate(self.alphabet)}
+        if unknown := sorted(set(text) - set(place)):
+            raise ValueError(f"text: expected the decoder's {len(place)} characters, got {unknown[0]!r}")
+        return np.asarray([place[character] for character in text], dtype=np.int64)
+
+
+def load_decoder() -> TrainedDecoder:
+    """Load the weights of a decoder that ship with the package, after checking the hash of their file.
+
+    It is the decoder of seed 0, trained again. Its queries and keys are those of `load_decoders` for that seed, as far
+    as `decoder_weights.json` says.
+
+    >>> decoder = load_decoder()
+    >>> decoder.layers, decoder.heads, decoder.width, decoder.context
+    (4, 4, 96, 128)
+    """
+    with resources.as_file(resources.files("attnmath") / "data" / "decoder_weights.npz") as path:
+        _intact(path, WEIGHTS, "decoder")
+        return read_decoder(path)
+
+
+def read_decoder(path: str | Path) -> TrainedDecoder:
+    """Read the weights of a decoder from a file of ``python -m attnmath.heads.weights``; no pickle is loaded.
+
+    Raises `FileNotFoundError` for a missing file and `ValueError` for one with other contents.
+    """
+    names = ("characters.weight", "positions.weight", "norm.weight", "norm.bias", "read.weight", "read.bias")
+    first = _arrays(path, (*names, "alphabet", "heads"), "weights")
+    with np.load(path_to(path, "path"), allow_pickle=False) as arrays:
+        rest = {name: arrays[name] for name in arrays.files if name.startswith("layers.")}
+    parameters = {
+        name: floats(value, f"path: {name}").astype(np.float32)
+        for name, value in {**{name: first[name] for name in names}, **rest}.items()
+    }
+    alphabet, heads = tuple(str(one) for one in first["alphabet"].ravel()), int(first["heads"])
+    width, depth = parameters["characters.weight"].shape[-1], 1 + max((int(n.split(".")[1]) for n in rest), default=0)
+    expected = _shapes(width, len(alphabet), parameters["positions.weight"].shape[0], depth)
+    for name, shape in expected.items():
+        if name not in parameters or parameters[name].shape != shape:
+            found = parameters[name].shape if name in parameters else "none"
+            raise ValueError(f"path: expected {name} of shape {shape}, got {found}")
+    if heads < 1 or width % heads:
+        raise ValueError(f"path: expected a number of heads that divides the width {width}, got {heads}")
+    return TrainedDecoder(parameters, heads, alphabet)
+
+
+def _shapes(width: int, alphabet: int, context: int, layers: int) -> dict[str, tuple[int, ...]]:
+    """The shape of each parameter of `attnmath.heads.decoder.Decoder`."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "characters.weight": (alphabet, width), "positions.weight": (context, width), "norm.weight": (width,),
+        "norm.bias": (width,), "read.weight": (alphabet, width), "read.bias": (alphabet,)}  # fmt: skip
+    for layer in (f"layers.{number}." for number in range(layers)):
+        shapes |= {f"{layer}{norm}.{kind}": (width,) for norm in ("norm", "norm_after") for kind in ("weight", "bias")}
+        shapes |= {f"{layer}project.{number}.weight": (width, width) for number in range(4)}
+        shapes |= {f"{layer}forward_part.0.weight": (4 * width, width), f"{layer}forward_part.0.bias": (4 * width,),
+                   f"{layer}forward_part.2.weight": (width, 4 * width), f"{layer}forward_part.2.bias": (width,)}  # fmt: skip
+    return shapes
 
 
 def _intact(path: Path, expected: str, name: str) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from attnmath.heads.decoder import Settings
 
 #: What the package needs beyond its core to train models.
-_EXTRA = ("torch", "tqdm")
+EXTRA = ("torch", "tqdm")
 SEEDS, STEPS = (0, 1, 2, 3), 1000
 
 
@@ -50,15 +50,15 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         path = run(given.out, given.seeds, given.steps, device=given.device, text=given.text, command=line)
     except KeyboardInterrupt:
-        return _end(f"interrupted; finished seeds are in {given.out}, and the same command does the others", 130)
+        return stop("train", f"interrupted; finished seeds are in {given.out}, and the same command does the others", 130)
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
+        if error.name not in EXTRA:
             raise
-        return _end(f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"', 1)
+        return stop("train", f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"', 1)
     except OSError as error:
-        return _end(f"cannot read or write {error.filename or given.out} ({error.strerror or error})", 1)
+        return stop("train", f"cannot read or write {error.filename or given.out} ({error.strerror or error})", 1)
     except (ValueError, TypeError) as error:
-        return _end(f"error: {error}", 2)
+        return stop("train", f"error: {error}", 2)
     print(f"{path}, described in {path.with_suffix('.json')}")
     return 0
 
@@ -82,10 +82,10 @@ def run(
     tokens = np.asarray(list(corpus.passage(held_out, settings[0].context)))
     content = archive({**arrays, "tokens": tokens, "seeds": np.asarray(seeds)})
     path = out / "decoder.npz"
-    _replace(path, content)
+    replace(path, content)
     record = {
         "command": command,
-        "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": _torch_version()},
+        "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": torch_version()},
         "machine": platform.machine(),
         "sha256": hashlib.sha256(content).hexdigest(),
         "text": {"source": "pydoc_data.topics, each paragraph once" if text is None else text.name,
@@ -96,7 +96,7 @@ def run(
                                for context, name in enumerate(("unigrams", "bigrams", "trigrams"))},
         "runs": [json.loads(str(part["record"])) for part in found],
     }  # fmt: skip
-    _replace(path.with_suffix(".json"), (json.dumps(record, indent=2) + "\n").encode())
+    replace(path.with_suffix(".json"), (json.dumps(record, indent=2) + "\n").encode())
     shutil.rmtree(parts)
     return path
 
@@ -110,8 +110,8 @@ def one_seed(settings: Settings, text: str, device: str) -> dict[str, Shaped[Num
 
     alphabet = sorted(set(text))
     learn, held_out = corpus.split(text)
-    tokens = _numbers(corpus.passage(held_out, settings.context), alphabet)
-    ids, others = (_numbers(part, alphabet) for part in (learn, held_out))
+    tokens = numbers(corpus.passage(held_out, settings.context), alphabet)
+    ids, others = (numbers(part, alphabet) for part in (learn, held_out))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the order of sums, and so the result, must not depend on the number of cores
     start = time.perf_counter()
@@ -175,12 +175,13 @@ def _done(settings: Settings, text: str, device: str, parts: Path) -> dict[str, 
     key = json.dumps([asdict(settings), hashlib.sha256(text.encode()).hexdigest(), device])
     path = parts / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
     if not path.exists():
-        _replace(path, archive(one_seed(settings, text, device)))
+        replace(path, archive(one_seed(settings, text, device)))
     with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
         return dict(arrays)
 
 
-def _numbers(text: str, alphabet: list[str]) -> Int[Numpy, "length"]:
+def numbers(text: str, alphabet: list[str]) -> Int[Numpy, "length"]:
+    """Return the place of each character in the alphabet."""
     place = {character: number for number, character in enumerate(alphabet)}
     return np.asarray([place[character] for character in text], dtype=np.int64)
 
@@ -192,13 +193,15 @@ def _read(path: Path) -> str:
         raise ValueError(f"text: expected a file in UTF-8, got {path} ({error})") from None
 
 
-def _torch_version() -> str:
+def torch_version() -> str:
+    """Return the version of torch."""
     import torch
 
     return str(torch.__version__)
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace(path: Path, content: bytes) -> None:
+    """Write a file in one step: an interruption leaves the old content."""
     temporary = path.with_name(path.name + ".part")
     try:
         temporary.write_bytes(content)
@@ -208,8 +211,9 @@ def _replace(path: Path, content: bytes) -> None:
         raise
 
 
-def _end(message: str, status: int) -> int:
-    print(f"python -m attnmath.heads.train: {message}", file=sys.stderr)
+def stop(command: str, message: str, status: int) -> int:
+    """Say why a command of this package ends, and return its exit status."""
+    print(f"python -m attnmath.heads.{command}: {message}", file=sys.stderr)
     return status
 
 

@@ -35,9 +35,11 @@ GRADES = (
 MIME = "application/vnd.attnmath.verdict+json"
 # The classes under which MathJax typesets the mathematics of a fragment.
 _TYPESET = "mathjax_process tex2jax_process"
+# The parts of a source that come before its first number.
+_UNNUMBERED = {"note.0": "Note, opening", "report.0": "Report, abstract"}
 OUTCOMES = ("supported", "contradicted", "undecided")
 _ID = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
-_PLACE = re.compile(r"(?:article|report|\d+)(?:\.\d+)* (?:title|p\d+ s\d+)|beyond [\w. ]+")
+_PLACE = re.compile(r"(?:article|note|report|\d+)(?:\.\d+)* (?:title|p\d+ s\d+)|beyond [\w. ]+")
 _NEEDED = {"title", "place", "reading", "verdict"}
 _FIELDS = _NEEDED | {"holds", "grade", "scope", "outcome", "reason"}
 #: Which further field each verdict needs; no other verdict may have it.
@@ -230,9 +232,13 @@ def section_in_words(section: str) -> str:
 
     >>> section_in_words("5.1.4"), section_in_words("article.2"), section_in_words("report.2.1")
     ('Section 5.1.4', 'Article, part 2', 'Report, section 2.1')
+    >>> section_in_words("note.3"), section_in_words("note.0"), section_in_words("report.0")
+    ('Note, part 3', 'Note, opening', 'Report, abstract')
     """
     source, _, number = section.partition(".")
-    words = {"article": "Article, part", "report": "Report, section"}
+    if section in _UNNUMBERED:
+        return _UNNUMBERED[section]
+    words = {"article": "Article, part", "note": "Note, part", "report": "Report, section"}
     return f"{words[source]} {number}" if source in words else f"Section {section}"
 
 

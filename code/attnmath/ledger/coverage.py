@@ -202,7 +202,7 @@ def _undecided(sources: list[Source], claims: list[Claim]) -> Iterator[str]:
     for claim in claims:
         for place in claim.places:
             if place.startswith("beyond"):
-                named = re.fullmatch(r"beyond (\d[\d.]*|article\.\d+|report\.[\d.]+)", place)
+                named = re.fullmatch(r"beyond (\d[\d.]*|(?:article|note)\.\d+|report\.[\d.]+)", place)
                 if named and named[1] not in sections:
                     yield f"{claim.id}: place: no section {named[1]}"
             elif place not in known:
@@ -244,8 +244,16 @@ def _listed(item: str) -> str:
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*#equation-([^)\s]+)\)")
 _SECTIONS = re.compile(r"\b[Ss]ections?\s" + _listed(r"\d+(?:\.\d+)*"))
-_SENTENCE = re.compile(r"(?:[Ss]ection\s|[Aa]rticle, part\s)(\d[\d.]*), paragraph (\d+)(?:, sentence (\d+))?")
-_PARTS = re.compile(rf"[Aa]rticle(?:['’]s)?,?\sparts?\s{_listed('[0-9]+')}|\bparts?\s{_listed('[0-9]+')} of the art")
+_SENTENCE = re.compile(
+    r"(?:[Ss]ection\s|(?:[Aa]rticle|[Nn]ote), part\s)(\d[\d.]*), paragraph (\d+)(?:, sentence (\d+))?"
+)
+_PARTS = {
+    source: re.compile(
+        rf"[{source[0].upper()}{source[0]}]{source[1:]}(?:['’]s)?,?\sparts?\s{_listed('[0-9]+')}"
+        rf"|\bparts?\s{_listed('[0-9]+')} of the {source}"
+    )
+    for source in ("article", "note")
+}
 _EQUATIONS = re.compile(r"\b[Ee]quations?\s" + _listed(_NUMBER))
 _OF_ARTICLE = re.compile(r"[Aa]rticle(?:['’]s)?,?\sequations?\s" + _listed("[0-9]+"))
 _BRACKETED = re.compile(r"\((\d+\.\d+\.\d+|[AR]\.\d+)\)")  # two parts are a decimal: relu(3.0)
@@ -268,12 +276,12 @@ def _mentions(text: str, sources: list[Source], tags: Counter[str]) -> Iterator[
     for found in _SECTIONS.findall(text):
         yield from (f"no section {n}" for n in re.findall(r"\d+(?:\.\d+)*", found) if n not in numbered)
     for section, paragraph, sentence in _SENTENCE.findall(text):
-        names = (section, f"article.{section}", f"report.{section}")
+        names = (section, *(f"{source}.{section}" for source in ("article", "note", "report")))
         if not any(f"{name} p{paragraph} s{sentence or 1}" in places for name in names):
             yield f"no sentence {section} p{paragraph} s{sentence or 1}"
-    for found in _PARTS.findall(text):
-        parts = re.findall(r"\d+", " ".join(found))
-        yield from (f"no part {n} of the article" for n in parts if f"article.{n}" not in sections)
+    for source, pattern in _PARTS.items():
+        parts = re.findall(r"\d+", " ".join(" ".join(found) for found in pattern.findall(text)))
+        yield from (f"no part {n} of the {source}" for n in parts if f"{source}.{n}" not in sections)
     for found in _OF_ARTICLE.findall(text):
         yield from (f"no article equation ({n})" for n in re.findall(r"\d+", found) if f"A.{n}" not in displayed)
     lists = [*_EQUATIONS.findall(text), *(f"({number})" for number in _BRACKETED.findall(text))]
