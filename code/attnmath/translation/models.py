@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
 from attnmath.checks import instance, one_of, positive_integer
+from attnmath.fixed_patterns import PATTERNS, fixed_patterns
+from attnmath.positions import sinusoidal
 from attnmath.random_features.projections import gaussian, haar
 from attnmath.translation.task import PAD, SOURCE_SIZE, SOURCE_SLOTS, TARGET_SIZE, TARGET_SLOTS
 
@@ -25,8 +27,6 @@ from attnmath.translation.task import PAD, SOURCE_SIZE, SOURCE_SLOTS, TARGET_SIZ
 WIDTH, HEAD, ENCODER_LAYERS, DECODER_LAYERS, HIDDEN = 64, 8, 2, 1, 128
 #: Share of entries that training sets to 0, after each part and after the embedding.
 DROPOUT = 0.1
-#: The fixed patterns, in the report's order.
-PATTERN_COUNT = 7
 _INIT_STD = WIDTH**-0.5
 
 
@@ -68,33 +68,17 @@ DESIGNS: Mapping[str, Design] = MappingProxyType({
 def pattern_table(n: int = SOURCE_SLOTS) -> Float[Tensor, "lengths 7 n n"]:
     """The seven fixed patterns for sentences of 0 to n words, rows and columns beyond a sentence's end 0.
 
-    For a sentence of m words and query i (from 0), with f(j) = (j + 1)^3: the current word i; the previous one i - 1;
-    the next one i + 1; the left context 0 ... i - 2 with weights f(j) / sum f; the right context i + 2 ... m - 1, its
-    mirror image; the end of the sentence, f(j) / sum f over all words; the start, its mirror image. A row whose
-    pattern has no word to attend to (previous and left of the first words, next and right of the last) is that of the
-    current word.
+    They are those of `attnmath.fixed_patterns` with the nearest word in place of one outside of the sentence, and with
+    cubic weights over the whole sentence for its end and its start.
 
     >>> pattern_table(3)[3, 1].int().tolist()
     [[1, 0, 0], [1, 0, 0], [0, 1, 0]]
     """
     n = positive_integer(n, "n", at_most=1000)
-    table = np.zeros((n + 1, PATTERN_COUNT, n, n))
+    table = torch.zeros(n + 1, len(PATTERNS), n, n)
     for m in range(1, n + 1):
-        cubes = np.arange(1.0, m + 1) ** 3
-        left = np.tril(np.broadcast_to(cubes, (m, m)), -2)
-        ends = np.broadcast_to(cubes, (m, m))
-        stack = [np.eye(m), np.eye(m, k=-1), np.eye(m, k=1), left, left[::-1, ::-1], ends, ends[::-1, ::-1]]
-        for place, pattern in enumerate(stack):
-            empty = pattern.sum(axis=1) == 0
-            filled = pattern + np.diag(empty.astype(float))
-            table[m, place, :m, :m] = filled / filled.sum(axis=1, keepdims=True)
-    return torch.from_numpy(table).float()
-
-
-def sinusoids(n: int, width: int = WIDTH) -> Float[Tensor, "{n} {width}"]:
-    """Sinusoidal positions: sine and cosine of pos / 10000^(2 i / width), interleaved."""
-    angles = np.arange(n)[:, None] / 10000 ** (np.arange(0, width, 2) / width)
-    return torch.from_numpy(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, width)).float()
+        table[m, :, :m, :m] = torch.from_numpy(fixed_patterns(m))
+    return table
 
 
 def _linear(inputs: int, outputs: int) -> nn.Linear:
@@ -231,7 +215,9 @@ class Translator(nn.Module):
         self.norm_encoder, self.norm_decoder = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
         self.read = _linear(WIDTH, TARGET_SIZE)
         self.drop = nn.Dropout(DROPOUT)
-        self.register_buffer("positions", sinusoids(TARGET_SLOTS + 1), persistent=False)
+        self.register_buffer(
+            "positions", torch.from_numpy(sinusoidal(TARGET_SLOTS + 1, WIDTH)).float(), persistent=False
+        )
         self.register_buffer("patterns", pattern_table(), persistent=False)
         self.register_buffer("future", _hidden(torch.ones(TARGET_SLOTS, TARGET_SLOTS).triu(1).bool()), persistent=False)
         for name, part in self.named_modules():

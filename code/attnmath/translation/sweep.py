@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from attnmath.sweeps import runs
 from attnmath.checks import non_negative_integer, one_of, positive_integer
+from attnmath.sweeps import runs
 from attnmath.translation.models import HIDDEN, equal_hidden
 from attnmath.translation.table import CONTROLS, EXTRA, EXTRA_PAIRS, MAIN, PAIRS, PARTS, SEEDS, TABLE
 from attnmath.translation.training import Settings, run

@@ -14,7 +14,7 @@ EXTRA = ("gaussian", "orthogonal_values", "hybrid", "narrow", "patterns")
 DESIGN_NAMES = MAIN + EXTRA
 PAIRS = (500, 1500, 5000, 15000, 50000)
 #: Numbers of pairs of the extra designs and of the controls with equally many trained parameters.
-EXTRA_PAIRS = (1500, 15000)
+EXTRA_PAIRS = (500, 5000)
 CONTROLS = ("fixed", "orthogonal", "narrow")
 SEEDS = (0, 1, 2, 3, 4)
 PARTS = ("main", "extra", "equal")

@@ -121,8 +121,9 @@ def train(settings: Settings, device: str = "cpu") -> Trained:
                 if losses[-1][2] < lowest:
                     best, lowest = copy.deepcopy(model), losses[-1][2]
     best.eval(), model.eval()
+    turned = torch.stack(cosines) if cosines else torch.zeros(0)
     return Trained(best, model, np.array(losses), torch.stack(norms).double().cpu().numpy(),
-                   torch.stack(cosines).double().cpu().numpy() if cosines else np.zeros(0), clipped / s.steps)  # fmt: skip
+                   turned.double().cpu().numpy(), clipped / s.steps)  # fmt: skip
 
 
 def loss(model: Translator, source: Int[Tensor, "size n"], target: Int[Tensor, "size m"]) -> Tensor:
