@@ -9,18 +9,17 @@ Runs go through joblib, so that a cluster takes one line around the call and no 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
-from attnmath.sweeps import runs
 from attnmath.checks import non_negative_integer, one_of, positive
 from attnmath.recall.table import ATTENTION_NAMES, DESIGNS, PARAMETERS, RATES, SEEDS, STANDARD, TABLE
 from attnmath.recall.training import Settings, run
+from attnmath.sweeps import runs
 
 
 def grid(
@@ -41,10 +40,10 @@ def grid(
     >>> len(grid(["concentration"])), len(grid())
     (660, 1710)
     """
-    _each("designs", designs, lambda value, name: one_of(value, DESIGNS, name))
-    _each("attentions", attentions, lambda value, name: one_of(value, ATTENTION_NAMES, name))
-    _each("seeds", seeds, non_negative_integer)
-    _each("rates", rates, positive)
+    runs.each("designs", designs, lambda value, name: one_of(value, DESIGNS, name))
+    runs.each("attentions", attentions, lambda value, name: one_of(value, ATTENTION_NAMES, name))
+    runs.each("seeds", seeds, non_negative_integer)
+    runs.each("rates", rates, positive)
     wanted = [(attention, *setting) for design in designs for attention in attentions
               for setting in _settings_of(design, attention)]  # fmt: skip
     return [Settings(*setting, seed, rate=rate, **fixed)
@@ -62,15 +61,6 @@ def _settings_of(design: str, attention: str) -> list[tuple[float, bool, int, in
         return []
     sizes = [(head, 32) for head in (4, 8, 16, 32)] + [(8, width) for width in (16, 64)]
     return [(standard, False, 16, head, width) for head, width in sizes]
-
-
-def _each(name: str, values: Any, check: Callable[[Any, str], Any]) -> None:
-    """Raise an error unless there are values, each once, that pass a check."""
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
-        raise TypeError(f"{name}: expected a list of values, got {type(values).__name__} {values!r}")
-    checked = [check(value, name) for value in values]
-    if not checked or len(set(checked)) != len(checked):
-        raise ValueError(f"{name}: expected at least one value, each once, got {list(values)}")
 
 
 def sweep(

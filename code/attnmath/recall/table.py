@@ -56,8 +56,8 @@ def _parsed(name: str, value: str) -> Any:
     return float(value) if name in {"parameter", "rate", *MEASURES} else int(value)
 
 
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return ATTENTION_NAMES.index(row["attention"]), *(row[name] for name in SETTINGS[1:])
+def _place(row: Mapping[str, object]) -> tuple[object, ...]:
+    return ATTENTION_NAMES.index(str(row["attention"])), *(row[name] for name in SETTINGS[1:])
 
 
 TABLE = Table(COLUMNS, SETTINGS, _parsed, _place)

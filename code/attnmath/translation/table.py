@@ -40,8 +40,8 @@ def _parse(name: str, text: str) -> Any:
     return int(text) if name in _WHOLE else float(text)
 
 
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return DESIGN_NAMES.index(row["design"]), *(row[name] for name in ("hidden", "pairs", *SETTINGS[2:]))
+def _place(row: Mapping[str, object]) -> tuple[object, ...]:
+    return DESIGN_NAMES.index(str(row["design"])), *(row[name] for name in ("hidden", "pairs", *SETTINGS[2:]))
 
 
 TABLE = Table(COLUMNS, SETTINGS, _parse, _place)
