@@ -183,6 +183,27 @@ def non_negative_integer(value: int, name: str, *, at_most: int = LARGEST_INTEGE
     return _integer(value, name, "an integer of at least 0", 0, at_most)
 
 
+def size_or_symbol(value: Any, name: str) -> Any:
+    """Return a size as an int of Python, which cannot overflow, a sympy expression as it is, or an array in float64.
+
+    Curves are drawn over sizes in between as well, so arrays need not hold integers.
+    """
+    if isinstance(value, np.ndarray) and value.ndim:
+        sizes = floats(value, name)
+        if np.any(sizes < 1) or np.any(sizes > 1e75):  # the fourth power stays in range
+            raise ValueError(f"{name}: expected sizes from 1 to 1e75, got {sizes.min():g} to {sizes.max():g}")
+        return sizes
+    if hasattr(value, "free_symbols") and not getattr(value, "is_number", True):
+        return value
+    if getattr(value, "is_Integer", False):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name}: expected an integer or a sympy expression, got {type(value).__name__} {value!r}")
+    if value < 1:
+        raise ValueError(f"{name}: expected a positive integer, got {value}")
+    return int(value)
+
+
 def fits_memory(names: str, *sizes: int) -> None:
     """Raise an error, naming the arguments, if an array of these sizes would hold more than `MOST_NUMBERS`."""
     if math.prod(sizes) > MOST_NUMBERS:

@@ -12,7 +12,16 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import fits_memory, flag, floats, generator, in_range, positive_integer, silent
+from attnmath.checks import (
+    fits_memory,
+    flag,
+    floats,
+    generator,
+    in_range,
+    positive_integer,
+    silent,
+    size_or_symbol,
+)
 from attnmath.checks import function as checked_function
 
 STAGES = ("scores", "scaling", "softmax", "values")
@@ -25,7 +34,7 @@ def dot_operations(d: Any) -> Any:
     >>> dot_operations(np.uint8(200))
     399
     """
-    return 2 * _size(d, "d") - 1
+    return 2 * size_or_symbol(d, "d") - 1
 
 
 def attention_operations(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
@@ -39,7 +48,7 @@ def attention_operations(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
     >>> attention_operations(3, 1, 1)["softmax"]
     39
     """
-    n, d_k, d_v = _size(n, "n"), _size(d_k, "d_k"), _size(d_v, "d_v")
+    n, d_k, d_v = size_or_symbol(n, "n"), size_or_symbol(d_k, "d_k"), size_or_symbol(d_v, "d_v")
     return {
         "scores": n**2 * dot_operations(d_k),
         "scaling": n**2,
@@ -56,7 +65,7 @@ def attention_traffic(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
     >>> attention_traffic(2, 3, 1)
     {'scores': 16, 'scaling': 8, 'softmax': 8, 'values': 8}
     """
-    n, d_k, d_v = _size(n, "n"), _size(d_k, "d_k"), _size(d_v, "d_v")
+    n, d_k, d_v = size_or_symbol(n, "n"), size_or_symbol(d_k, "d_k"), size_or_symbol(d_v, "d_v")
     return {
         "scores": 2 * n * d_k + n**2,
         "scaling": 2 * n**2,
@@ -67,7 +76,7 @@ def attention_traffic(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
 
 def projection_operations(n: Any, d_model: Any, d_out: Any) -> Any:
     """Operations of one projection (5.1.2) of n rows from d_model to d_out dimensions."""
-    return _size(n, "n") * _size(d_out, "d_out") * dot_operations(_size(d_model, "d_model"))
+    return size_or_symbol(n, "n") * size_or_symbol(d_out, "d_out") * dot_operations(size_or_symbol(d_model, "d_model"))
 
 
 def linear_attention_operations(
@@ -86,10 +95,10 @@ def linear_attention_operations(
     >>> linear_attention_operations(4, 2, 2)
     {'table': 0, 'sums': 34, 'numerators': 24, 'denominators': 12, 'quotients': 8}
     """
-    n, r, d_v = _size(n, "n"), _size(r, "r"), _size(d_v, "d_v")
+    n, r, d_v = size_or_symbol(n, "n"), size_or_symbol(r, "r"), size_or_symbol(d_v, "d_v")
     causal = flag(causal, "causal")
     rows = {"numerators": n * d_v * dot_operations(r), "denominators": n * dot_operations(r), "quotients": n * d_v}
-    chunk = None if chunk is None else _size(chunk, "chunk")
+    chunk = None if chunk is None else size_or_symbol(chunk, "chunk")
     if not causal:
         return {"table": 0 * n, "sums": r * d_v * dot_operations(n) + r * (n - 1), **rows}
     if chunk is None:
@@ -228,27 +237,6 @@ def random_inputs(
     fits_memory("n, d", 3, *shape)
     generator(rng)
     return rng.standard_normal(shape), rng.standard_normal(shape), rng.standard_normal(shape)
-
-
-def _size(value: Any, name: str) -> Any:
-    """Return a size as an int of Python, which cannot overflow, a sympy expression as it is, or an array in float64.
-
-    Curves are drawn over sizes in between as well, so arrays need not hold integers.
-    """
-    if isinstance(value, np.ndarray) and value.ndim:
-        sizes = floats(value, name)
-        if np.any(sizes < 1) or np.any(sizes > 1e75):  # the fourth power stays in range
-            raise ValueError(f"{name}: expected sizes from 1 to 1e75, got {sizes.min():g} to {sizes.max():g}")
-        return sizes
-    if hasattr(value, "free_symbols") and not getattr(value, "is_number", True):
-        return value
-    if getattr(value, "is_Integer", False):
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name}: expected an integer or a sympy expression, got {type(value).__name__} {value!r}")
-    if value < 1:
-        raise ValueError(f"{name}: expected a positive integer, got {value}")
-    return int(value)
 
 
 def _times(a: float, b: float) -> float:
