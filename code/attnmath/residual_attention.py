@@ -43,8 +43,9 @@ def low_rank_plus_sparse(A: Real[ArrayLike, "... n m"], r: int, kept: int, *, ro
     """A matrix of rank r and one with `kept` entries, whose sum approximates A in the Frobenius norm.
 
     r : at least 0.  kept : as in `largest_entries`.
-    rounds : at most 1000. One takes the best matrix of rank r, and of what is left the largest entries. Each further round takes the
-        best matrix of rank r of A less the entries, and then the entries again, which never raises the error.
+    rounds : at most 1000. One takes the best matrix of rank r, and of what is left the largest entries. Each further
+        round takes the best matrix of rank r of A less the entries, and then the entries again, which never raises
+        the error.
 
     >>> parts = low_rank_plus_sparse([[2.0, 1.0], [1.0, 1.0]], 0, 1)
     >>> parts.low_rank + parts.sparse
@@ -95,10 +96,13 @@ def linformer_weights(
 
 def _largest(matrices: Floats, kept: int) -> Floats:
     flat = np.abs(matrices).reshape(*matrices.shape[:-2], -1)
-    # Sorting by falling modulus is stable, so that equal entries come in the order of rows and columns.
-    places = np.argsort(-flat, axis=-1, kind="stable")[..., :kept]
-    chosen = np.zeros(flat.shape, dtype=bool)
-    np.put_along_axis(chosen, places, True, axis=-1)
+    if kept == 0:
+        return np.zeros_like(matrices)
+    least = np.partition(flat, flat.shape[-1] - kept, axis=-1)[..., flat.shape[-1] - kept, None]
+    above, level = flat > least, flat == least
+    # Of the entries as large as the last one that is kept, the first ones in the order of rows and columns.
+    left = kept - above.sum(axis=-1, keepdims=True)
+    chosen = above | (level & (np.cumsum(level, axis=-1) <= left))
     return np.where(chosen.reshape(matrices.shape), matrices, 0.0)
 
 
