@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Real, Shaped
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from attnmath.arrays import Array, ArrayLike
-from attnmath.checks import exponent, floats, in_range, silent, unit_scaled
+from attnmath.checks import about, exponent, floats, in_range, instance, number, positive_integer, silent, unit_scaled
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,24 @@ def variance(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     m2, m4 = (centred**2).mean(axis=0), (centred**4).mean(axis=0)
     error = np.sqrt(np.maximum(m4 - m2**2 * (n - 3) / (n - 1), 0) / n)
     return _estimate(m2 * n / (n - 1), error, 2 * power)
+
+
+def interval(
+    estimate: Estimate, runs: int, coverage: float = 0.95
+) -> tuple[Float[Array, "*shape"] | float, Float[Array, "*shape"] | float]:
+    """Student's interval for a mean over so few runs.
+
+    >>> low, high = interval(Estimate(0.5, 0.1), 3)
+    >>> round(float(high - low), 3)
+    0.861
+    """
+    instance(estimate, Estimate, "estimate")
+    if positive_integer(runs, "runs") < 2:
+        raise ValueError(f"runs: expected at least 2, got {runs}")
+    if not 0 < number(coverage, "coverage") < 1:
+        raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage}")
+    with about("estimate"):
+        return estimate.interval(float(stdtrit(runs - 1, (1 + coverage) / 2)))
 
 
 def stack(estimates: Sequence[Estimate]) -> Estimate:

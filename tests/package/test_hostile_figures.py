@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 import attnmath.figures
 from attnmath.estimate import Estimate
 from attnmath.recall.results import Cell
+from attnmath.translation.task import draw_language
 
 TWO = Estimate(np.asarray([1.0, 2.0]), np.full(2, 0.1))
 WORDS = {"xlabel": "x", "ylabel": "y"}
@@ -29,6 +30,8 @@ LOG = {"xscale": "log", "yscale": "log"}
 RUN = {"attention": "decay", "parameter": 0.9, "unit": True, "pairs": 2, "head": 4, "width": 8, "seed": 0, "rate": 0.1,
        "validation": 0.5, "recall": 0.5, "S": 0.5}  # fmt: skip
 CELL = Cell("decay", 0.9, True, 2, 4, 8, 0.1, (RUN, RUN | {"seed": 1}))
+LANGUAGE = draw_language(np.random.default_rng(0))
+ROW = {"design": "fixed", "pairs": 500, "hidden": 128, "seed": 0, "bleu": 50.0}
 
 #: Ordinary arguments of the drawing functions, but for `ax`.
 FIGURES: dict[str, dict[str, Any]] = {
@@ -43,6 +46,8 @@ FIGURES: dict[str, dict[str, Any]] = {
                                   "title": "t", "colorbar": True},
     "heatmap.mask_pattern": {"mask": [[True, False]]},
     "heatmap.matrix_heatmap": {"matrix": [[1.0, -0.5]], "limit": 2.0},
+    "intervals.values_with_intervals": {"points": {"a": [[4.0, 0.9, 0.5, 1.4]]}, "ylabel": "y", "xlabel": "x",
+                                        "xscale": "log", "ticks": [4.0], "level": 0.5, "dodge": 1.1, "place": "best"},
     "lines.against_prediction": {"x": [1, 2], "measured": {"a": TWO}, "predicted": {"p": [1.0, 2.0]}, "dodge": 1.1,
                                  **WORDS, **LOG},
     "lines.falling": {"x": [1, 2], "values": {"a": [1.0, 0.5]}, "rates": {"r": [1.0, 0.5]}, **WORDS},
@@ -66,7 +71,7 @@ FIGURES: dict[str, dict[str, Any]] = {
     "spectrum.unit_disc": {"values": [0.5j, 0.5], "reference": [1.0], "title": "t"},
 }  # fmt: skip
 
-#: Ordinary arguments of the experiments and of recall.
+#: Ordinary arguments of the experiments, of recall and of translation.
 OTHERS: dict[str, dict[str, Any]] = {
     "experiments.arguments.several": {"value": 3, "name": "value"},
     "experiments.arguments.widths_of": {"widths": [2], "name": "widths"},
@@ -75,6 +80,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "experiments.gradient_flow.query_gradient": {"lengths": [2], "width": 2, "shared": True, "queries": 0.5,
                                                  "scaled": True, "draws": 3, "seed": 1},
     "experiments.gradient_flow.weights_gradient": {"lengths": [2], "width": 2, "queries": 0.5, "draws": 3, "seed": 1},
+    "experiments.locality.near_keys": {"order": np.asarray([2, 0, 1]), "near": 1, "in_text": True},
     "experiments.public_implementations.tasks": {"lengths": [256], "distributions": ["linformer"]},
     "experiments.public_measures.inputs": {"kind": "gaussian", "n": 5, "seed": 1},
     "experiments.public_measures.mean_of_values": {"kind": "trained", "n": 5, "matrix": True},
@@ -95,18 +101,33 @@ OTHERS: dict[str, dict[str, Any]] = {
     "recall.results.by_seed": {"cells": [CELL], "quantity": "recall"},
     "recall.results.choose": {"cells": [CELL], "attention": "decay", "parameter": 0.9, "unit": True, "pairs": 2,
                               "head": 4, "width": 8},
-    "recall.results.interval": {"estimate": Estimate(0.5, 0.1), "runs": 3, "coverage": 0.95},
     "recall.results.recall": {"cell": CELL},
     "recall.sweep.grid": {"designs": ["pairs"], "attentions": ["decay"], "seeds": [0], "rates": [0.1]},
     "recall.table.check_parameter": {"attention": "decay", "parameter": 0.5},
-    "recall.table.rounded": {"value": 0.5},
     "recall.task.draw": {"size": 2, "pairs": 2, "rng": np.random.default_rng(0)},
     "recall.task.most_frequent": {"pairs": 2},
     "recall.training.concentration": {"rows": np.ones((1, 1, 2))},
-    "recall.training.torch_device": {"device": "cpu"},
+    "sweeps.runs.schedule": {"step": 3, "steps": 20},
+    "sweeps.runs.torch_device": {"device": "cpu"},
+    "sweeps.tables.rounded": {"value": 0.5},
+    "translation.bleu.corpus_bleu": {"translations": [["a", "b"]], "references": [["a", "c"]]},
+    "translation.designs.equal_hidden": {"design": "fixed"},
+    "translation.results.by_seed": {"rows": [ROW], "design": "fixed", "pairs": 500, "quantity": "bleu", "equal": False},
+    "translation.results.compare": {"differences": [1.0, 2.0], "comparisons": 3},
+    "translation.results.complete_seeds": {"rows": [ROW]},
+    "translation.sweep.grid": {"parts": ["main"], "pairs": [500], "seeds": [0]},
+    "translation.task.corpus": {"seed": 0, "pairs": 20},
+    "translation.task.draw_language": {"rng": np.random.default_rng(0)},
+    "translation.task.draw_sources": {"size": 3, "language": LANGUAGE, "rng": np.random.default_rng(0)},
+    "translation.task.sentence": {"tokens": [7, 140], "language": "source"},
+    "translation.task.translate": {"source": [[4, 170, 110, 5, 171]], "language": LANGUAGE},
 }  # fmt: skip
 #: Not called here, and why.
 LEFT_OUT = {
+    "experiments.locality.load_locality": "no argument",
+    "experiments.locality.main": "reads the command line",
+    "experiments.locality.one": "trains: see test_positional",
+    "experiments.locality.run": "trains: see test_positional",
     "experiments.public_adapters.imported": "runs a package: see test_public_implementations",
     "experiments.public_adapters.quiet": "runs a package: see test_public_implementations",
     "experiments.public_measures.output_error": "runs a package: see test_public_implementations",
@@ -126,14 +147,26 @@ LEFT_OUT = {
     "recall.results.load_provenance": "no argument",
     "recall.sweep.command_line": "no argument",
     "recall.table.read_table": "reads a file: see test_recall",
-    "recall.table.locked": "writes a file: see test_recall",
-    "recall.table.sort": "writes a file: see test_recall",
     "recall.sweep.sweep": "trains: see test_recall",
     "recall.sweep.write_provenance": "writes a file: see test_recall",
     "recall.training.run": "trains: see test_recall",
     "recall.training.train": "trains: see test_recall",
     "recall.training.measure": "trains: see test_recall",
     "recall.training.build": "makes a model: see test_recall",
+    "sweeps.command.carry_out": "reads the command line",
+    "sweeps.command.parser_of": "a parser of the command line",
+    "sweeps.runs.carry_out": "trains: see test_recall",
+    "sweeps.runs.each": "a check of whatever was given",
+    "sweeps.runs.write_provenance": "writes a file: see test_recall",
+    "translation.results.load_results": "no argument",
+    "translation.results.load_provenance": "no argument",
+    "translation.sweep.command_line": "no argument",
+    "translation.sweep.sweep": "trains: see test_translation",
+    "translation.sweep.write_provenance": "writes a file: see test_translation",
+    "translation.table.read_table": "reads a file: see test_translation",
+    "translation.verdicts.judge": "takes the whole table: see test_translation",
+    **{f"translation.training.{name}": "trains: see test_translation"
+       for name in ("run", "train", "loss", "measure", "bleu", "translations", "stability", "tensors", "shifted")},
 }
 
 
@@ -158,7 +191,7 @@ def public(package: str, *, without: tuple[str, ...] = ()) -> dict[str, Callable
 DRAWING = public("attnmath.figures", without=("drawing",))
 DRAWING.pop("curves.draw_estimates")  # checked through the two functions that call it
 # The benchmark of sparsity is among the numeric modules of `hostile`.
-MEASURING = {f"{package}.{name}": function for package in ("experiments", "recall")
+MEASURING = {f"{package}.{name}": function for package in ("experiments", "recall", "sweeps", "translation")
              for name, function in public(f"attnmath.{package}", without=("sparsity_benchmark",)).items()}  # fmt: skip
 
 

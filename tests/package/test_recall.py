@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnmath import sparsity
-from attnmath.recall import results, table, task
+from attnmath.recall import results, task
 from attnmath.recall.table import (
     ATTENTION_NAMES,
     COLUMNS,
@@ -31,7 +31,7 @@ from attnmath.recall.table import (
     SEEDS,
     SETTINGS,
     STANDARD,
-    locked,
+    TABLE,
     read_table,
 )
 
@@ -41,6 +41,8 @@ joblib = pytest.importorskip("joblib")
 from tqdm import tqdm  # noqa: E402
 
 from attnmath.recall import models, sweep, training  # noqa: E402
+from attnmath.sweeps import tables  # noqa: E402
+from attnmath.sweeps.runs import schedule  # noqa: E402
 
 
 def small(seed: int = 0, **changes) -> training.Settings:
@@ -161,7 +163,7 @@ def test_concentration_is_that_of_the_causal_rows() -> None:
 
 
 def test_the_rate_rises_from_the_first_step_and_falls_to_zero() -> None:
-    rates = [training._rate(step, 100) for step in range(101)]
+    rates = [schedule(step, 100) for step in range(101)]
     assert rates[:10] == pytest.approx(np.arange(1, 11) / 10) and rates[10] == 1 and rates[100] == 0
     assert (np.diff(rates[10:]) < 0).all()
 
@@ -300,7 +302,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, missing: str) -> None:
 
 def test_two_sweeps_into_one_table_do_not_repeat_a_run(tmp_path: Path) -> None:
     path, runs = tmp_path / "t.csv", [small(seed) for seed in range(2)]
-    with locked(path), pytest.raises(ValueError, match="path: expected a table that no other sweep writes"):
+    with TABLE.locked(path), pytest.raises(ValueError, match="path: expected a table that no other sweep writes"):
         sweep.sweep(runs, path, progress=False, jobs=1)
     assert sweep.sweep(runs, path, progress=False, jobs=1) == 2
     twice = path.read_text()
@@ -312,7 +314,7 @@ def test_two_sweeps_into_one_table_do_not_repeat_a_run(tmp_path: Path) -> None:
 
 def test_a_table_replaced_while_it_is_opened_is_not_written(tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "t.csv"
-    with locked(path):
+    with TABLE.locked(path):
         pass
     other, opened = tmp_path / "other.csv", Path.open
     other.write_text(path.read_text())
@@ -323,7 +325,7 @@ def test_a_table_replaced_while_it_is_opened_is_not_written(tmp_path: Path, monk
         return file
 
     monkeypatch.setattr(Path, "open", replaced)
-    with pytest.raises(ValueError, match="no other sweep"), locked(path):
+    with pytest.raises(ValueError, match="no other sweep"), TABLE.locked(path):
         pass
 
 
@@ -461,7 +463,7 @@ def test_the_designs_vary_one_thing_at_a_time() -> None:
 
 @pytest.mark.parametrize(("steps", "warm"), [(1, 1), (5, 1), (10, 1), (19, 1), (20, 2), (1000, 100)])
 def test_the_rate_warms_up_over_a_tenth_of_the_steps(steps: int, warm: int) -> None:
-    rates = [training._rate(step, steps) for step in range(steps + 1)]
+    rates = [schedule(step, steps) for step in range(steps + 1)]
     assert rates[:warm] == pytest.approx([(k + 1) / warm for k in range(warm)])
     rest = max(1, steps - warm)
     expected = [(1 + np.cos(np.pi * (k - warm) / rest)) / 2 for k in range(warm, steps + 1)]
@@ -475,7 +477,7 @@ def test_training_is_adamw_on_seeded_sequences() -> None:
     optimiser = torch.optim.AdamW(model.parameters(), lr=0.02, weight_decay=0.01)
     for step in range(12):
         for group in optimiser.param_groups:
-            group["lr"] = 0.02 * training._rate(step, 12)
+            group["lr"] = 0.02 * schedule(step, 12)
         batch = task.draw(3, 2, rng)
         logits = model(torch.from_numpy(batch.tokens))[0][:, 4:]
         loss = torch.nn.functional.cross_entropy(logits.reshape(6, 16), torch.from_numpy(batch.answers).reshape(6))
@@ -711,10 +713,10 @@ def test_a_file_system_without_locks_serves_as_well(tmp_path: Path, monkeypatch:
     def no_locks(*_: object) -> None:
         raise OSError("No locks available")
 
-    monkeypatch.setattr(table.fcntl, "flock", no_locks)
-    with locked(tmp_path / "t.csv") as file:
+    monkeypatch.setattr(tables.fcntl, "flock", no_locks)
+    with TABLE.locked(tmp_path / "t.csv") as file:
         file.write("softmax")
     assert read_table(tmp_path / "t.csv") == []
-    with locked(tmp_path / "t.csv"):
+    with TABLE.locked(tmp_path / "t.csv"):
         pass
     assert (tmp_path / "t.csv").read_text() == ",".join(COLUMNS) + "\n", "the cut line is gone"

@@ -128,12 +128,23 @@ SHAPELESS = {
     ("cost.peak_memory", "arguments"): "what that function takes",
     ("experiments.arguments.several", "value"): "a check of whatever was given",
     ("experiments.arguments.widths_of", "widths"): "a check of whatever was given",
-    ("recall.table.rounded", "value"): "a cell of a table, number or word",
-    ("recall.table.rounded", "return"): "a cell of a table, number or word",
+    ("sweeps.runs.carry_out", "run"): "from settings to a row of a table",
+    ("sweeps.runs.carry_out", "bar"): "a bar of tqdm",
+    ("sweeps.runs.each", "values"): "a check of whatever was given",
+    ("sweeps.runs.each", "check"): "a check of whatever was given",
+    ("sweeps.tables.rounded", "value"): "a cell of a table, number or word",
+    ("sweeps.tables.rounded", "return"): "a cell of a table, number or word",
     ("recall.sweep.grid", "fixed"): "fields of Settings",
+    ("translation.sweep.grid", "fixed"): "fields of Settings",
 }  # fmt: skip
 #: Here dict[str, Any] is a row of a table, from a column's name to a number or a word.
-TABLES = ("recall.", "experiments.sparsity_benchmark.load_table", "experiments.public_implementations.")
+TABLES = (
+    "recall.",
+    "sweeps.",
+    "translation.",
+    "experiments.sparsity_benchmark.load_table",
+    "experiments.public_implementations.",
+)
 
 
 def members(hint: Any) -> tuple[Any, ...]:

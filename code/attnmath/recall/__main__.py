@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 from attnmath.recall.table import ATTENTION_NAMES, DESIGNS, RATES, SEEDS
+from attnmath.sweeps.command import carry_out, parser_of
 
-#: What the package needs beyond its core to train models.
-_EXTRA = ("joblib", "torch", "tqdm")
 _VALUES = {
     "seeds": (int, SEEDS, "seeds of weights and sequences"),
     "rates": (float, RATES, "learning rates"),
@@ -22,11 +21,7 @@ _VALUES = {
 
 def main() -> int:
     """Run the missing part of the grid and write the table and its provenance; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.recall", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="table to write, or to continue (.csv)")
-    parser.add_argument("--jobs", type=int, default=None, help="runs at a time (joblib's default unless given)")
-    parser.add_argument("--backend", default="loky", help="joblib backend: loky, dask, ray, ...")
-    parser.add_argument("--device", default="cpu", help="where torch computes: cpu, cuda, ...; default: cpu")
+    parser = parser_of("python -m attnmath.recall", __doc__)
     parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS, help="parts to run, default: all")
     parser.add_argument("--attentions", nargs="+", choices=ATTENTION_NAMES, default=ATTENTION_NAMES,
                         help="what turns scores into weights, default: all")  # fmt: skip
@@ -34,44 +29,16 @@ def main() -> int:
         shown = " ".join(map(str, values))
         parser.add_argument(f"--{name}", nargs="+", type=kind, default=values, help=f"{meaning}, default: {shown}")
     parser.add_argument("--steps", type=int, default=300, help="training steps in each run, default: 300")
-    given = parser.parse_args()
-    if given.jobs is not None and given.jobs == 0:
-        parser.error("argument --jobs: expected a number of processes (or -1 for all cores), got 0")
-    if given.out.is_dir():
-        return _end(f"argument --out: expected a file, got the folder {given.out}", 2)
-    try:
-        return _run(given)
-    except KeyboardInterrupt:
-        return _end(f"interrupted; the finished runs are in {given.out}, and the same command does the others", 130)
-    except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
-            raise
-        return _end(f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"', 1)
-    except OSError as error:
-        return _end(f"cannot write {error.filename or given.out} ({error.strerror or error}); when it can be written, "
-                    "the same command goes on where it stopped", 1)  # fmt: skip
+    return carry_out(parser, _run)
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(given: argparse.Namespace) -> tuple[int, Path]:
     # Imported here, so that --help needs no more than the core of the package.
-    import joblib
-
     from attnmath.recall import sweep
 
-    try:
-        runs = sweep.grid(given.designs, given.attentions, given.seeds, given.rates, steps=given.steps)
-        with joblib.parallel_config(backend=given.backend):
-            count = sweep.sweep(runs, given.out, jobs=given.jobs, device=given.device)
-        record = sweep.write_provenance(given.out, sweep.command_line())
-    except (ValueError, TypeError) as error:
-        return _end(f"error: {error}", 2)
-    print(f"{count} new runs in {given.out}, described in {record}")
-    return 0
-
-
-def _end(message: str, status: int) -> int:
-    print(f"python -m attnmath.recall: {message}", file=sys.stderr)
-    return status
+    wanted = sweep.grid(given.designs, given.attentions, given.seeds, given.rates, steps=given.steps)
+    count = sweep.sweep(wanted, given.out, jobs=given.jobs, device=given.device)
+    return count, sweep.write_provenance(given.out, sweep.command_line())
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
-from attnmath.arrays import Array, Numpy
-from attnmath.checks import about, flag, instance, number, one_of, positive_integer
+from attnmath.arrays import Numpy
+from attnmath.checks import flag, instance, number, one_of
 from attnmath.estimate import Estimate, mean
+from attnmath.estimate import interval as interval
 from attnmath.recall.table import ATTENTION_NAMES, MEASURES, read_table
 
 Row = dict[str, Any]
@@ -119,24 +119,6 @@ def recall(cell: Cell) -> Estimate:
     if len(runs) < 2:
         raise ValueError("cell: expected at least 2 runs, got 1: one has no standard error")
     return mean([run["recall"] for run in runs])
-
-
-def interval(
-    estimate: Estimate, runs: int, coverage: float = 0.95
-) -> tuple[Float[Array, "*shape"] | float, Float[Array, "*shape"] | float]:
-    """Student's interval for a mean over so few runs.
-
-    >>> low, high = interval(Estimate(0.5, 0.1), 3)
-    >>> round(float(high - low), 3)
-    0.861
-    """
-    instance(estimate, Estimate, "estimate")
-    if positive_integer(runs, "runs") < 2:
-        raise ValueError(f"runs: expected at least 2, got {runs}")
-    if not 0 < number(coverage, "coverage") < 1:
-        raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage}")
-    with about("estimate"):
-        return estimate.interval(float(stats.t.ppf((1 + coverage) / 2, runs - 1)))
 
 
 def _cells(cells: Any) -> Sequence[Cell]:

@@ -8,38 +8,18 @@ Runs go through joblib, so that a cluster takes one line around the call and no 
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
-import os
-import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import joblib
-import numpy as np
-import torch
 from tqdm import tqdm
 
-from attnmath.checks import flag, instance, non_negative_integer, one_of, path_to, positive
-from attnmath.recall.table import (
-    ATTENTION_NAMES,
-    COLUMNS,
-    DESIGNS,
-    PARAMETERS,
-    RATES,
-    SEEDS,
-    SETTINGS,
-    STANDARD,
-    locked,
-    read_table,
-    rounded,
-    sort,
-)
-from attnmath.recall.training import Settings, run, torch_device
+from attnmath.checks import non_negative_integer, one_of, positive
+from attnmath.recall.table import ATTENTION_NAMES, DESIGNS, PARAMETERS, RATES, SEEDS, STANDARD, TABLE
+from attnmath.recall.training import Settings, run
+from attnmath.sweeps import runs
 
 
 def grid(
@@ -60,10 +40,10 @@ def grid(
     >>> len(grid(["concentration"])), len(grid())
     (660, 1710)
     """
-    _each("designs", designs, lambda value, name: one_of(value, DESIGNS, name))
-    _each("attentions", attentions, lambda value, name: one_of(value, ATTENTION_NAMES, name))
-    _each("seeds", seeds, non_negative_integer)
-    _each("rates", rates, positive)
+    runs.each("designs", designs, lambda value, name: one_of(value, DESIGNS, name))
+    runs.each("attentions", attentions, lambda value, name: one_of(value, ATTENTION_NAMES, name))
+    runs.each("seeds", seeds, non_negative_integer)
+    runs.each("rates", rates, positive)
     wanted = [(attention, *setting) for design in designs for attention in attentions
               for setting in _settings_of(design, attention)]  # fmt: skip
     return [Settings(*setting, seed, rate=rate, **fixed)
@@ -83,15 +63,6 @@ def _settings_of(design: str, attention: str) -> list[tuple[float, bool, int, in
     return [(standard, False, 16, head, width) for head, width in sizes]
 
 
-def _each(name: str, values: Any, check: Callable[[Any, str], Any]) -> None:
-    """Raise an error unless there are values, each once, that pass a check."""
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
-        raise TypeError(f"{name}: expected a list of values, got {type(values).__name__} {values!r}")
-    checked = [check(value, name) for value in values]
-    if not checked or len(set(checked)) != len(checked):
-        raise ValueError(f"{name}: expected at least one value, each once, got {list(values)}")
-
-
 def sweep(
     settings: Iterable[Settings],
     path: str | Path,
@@ -100,62 +71,13 @@ def sweep(
     device: str = "cpu",
     progress: bool = True,
 ) -> int:
-    """Carry out the runs that the table at `path` lacks, and return how many these were.
-
-    Each finished run is written at once, so an interruption loses nothing but the runs under way. The table is
-    locked meanwhile: a second sweep into it raises `ValueError`. A table with other columns raises `ValueError`
-    and is left as it is. jobs : processes at a time, joblib's default unless given.  device : where torch computes.
-    A run that is in the table is not repeated for another device.
-    """
-    path, wanted = path_to(path, "path"), _wanted(settings)
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
-        raise ValueError(f"jobs: expected a number of processes, -1 for all cores, or None, got {jobs!r}")
-    flag(progress, "progress")
-    torch_device(device)
-    with locked(path) as table:
-        done = {_settings(row) for row in read_table(path)}
-        missing = [s for s in wanted if s not in done]
-        if not missing:
-            return 0
-        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-        bar = tqdm(total=len(wanted), initial=len(wanted) - len(missing), unit="run", disable=not progress)
-        writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
-        with bar:
-            for row in parallel(joblib.delayed(run)(s, device) for s in missing):
-                writer.writerow({name: rounded(row[name]) for name in COLUMNS})
-                table.flush()
-                os.fsync(table.fileno())
-                bar.update()
-        sort(path)
-    return len(missing)
-
-
-def _wanted(settings: Iterable[Settings]) -> list[Settings]:
-    """Return the settings, each once."""
-    if not isinstance(settings, Iterable):
-        raise TypeError(f"settings: expected Settings, as `grid` returns them, got {type(settings).__name__}")
-    wanted = list(settings)
-    for one in wanted:
-        instance(one, Settings, "settings")
-    return list(dict.fromkeys(wanted))
+    """Carry out the runs that the table at `path` lacks, and return how many these were; see `runs.carry_out`."""
+    return runs.carry_out(run, settings, Settings, path, TABLE, jobs=jobs, device=device, progress=progress, bar=tqdm)
 
 
 def write_provenance(path: str | Path, command: str) -> Path:
     """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
-    rows, target = read_table(path), Path(path).with_suffix(".json")
-    settings = {name: sorted({row[name] for row in rows}) for name in SETTINGS}
-    versions = {"python": platform.python_version(), "numpy": np.__version__, "torch": torch.__version__,
-                "joblib": joblib.__version__}  # fmt: skip
-    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    devices = sorted({row["device"] for row in rows})
-    record = {"command": command, "versions": versions, "machine": platform.machine(), "devices": devices,
-              "sha256": digest, "runs": len(rows), **settings}  # fmt: skip
-    target.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    return target
-
-
-def _settings(row: Mapping[str, Any]) -> Settings:
-    return Settings(**{name: row[name] for name in SETTINGS})
+    return runs.write_provenance(path, command, TABLE)
 
 
 def command_line() -> str:

@@ -24,6 +24,7 @@ from attnmath.recall.models import ATTENTIONS, Recaller
 from attnmath.recall.table import check_parameter
 from attnmath.recall.task import KEYS, Batch, draw
 from attnmath.sparsity import sparsity
+from attnmath.sweeps.runs import schedule, torch_device
 
 #: Sequences to train on, to choose a learning rate by, and to report are drawn from generators of their own.
 _TRAIN, _VALIDATE, _TEST = range(3)
@@ -86,7 +87,7 @@ def train(settings: Settings, device: str = "cpu") -> Recaller:
     rng = _generator(settings, _TRAIN)
     model = build(settings).to(place)
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, weight_decay=0.01, fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, settings.steps))
+    decay = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: schedule(step, settings.steps))
     for _ in range(settings.steps):
         tokens, answers = _tensors(draw(settings.batch, settings.pairs, rng), place)
         logits, _ = model(tokens)
@@ -95,7 +96,7 @@ def train(settings: Settings, device: str = "cpu") -> Recaller:
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-        schedule.step()
+        decay.step()
     return model
 
 
@@ -147,25 +148,6 @@ def concentration(rows: Real[ArrayLike, "size pairs n"]) -> tuple[float, float]:
     return float(np.mean(np.concatenate(S))), float(np.mean(np.concatenate(support)))
 
 
-def torch_device(device: str) -> torch.device:
-    """Return torch's device of that name, if torch can use it here.
-
-    >>> torch_device("cpu").type
-    'cpu'
-    """
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a name such as cpu or cuda, got {type(device).__name__}")
-    try:
-        found = torch.device(device)
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ValueError(
-            f"device: expected one that torch finds here, such as cpu, got {device!r} ({reason})"
-        ) from None
-    return found
-
-
 def _generator(settings: Settings, stream: int) -> np.random.Generator:
     return np.random.default_rng([settings.seed, stream, settings.pairs])
 
@@ -179,10 +161,3 @@ def _places(batch: Batch) -> np.ndarray:
     pairs = batch.answers.shape[1]
     listed, asked = batch.tokens[:, : 2 * pairs : 2], batch.tokens[:, 2 * pairs :]
     return 2 * (asked[:, :, None] == listed[:, None, :]).argmax(axis=2) + 1
-
-
-def _rate(step: int, steps: int) -> float:
-    warm = max(1, steps // 10)
-    if step < warm:
-        return (step + 1) / warm
-    return float(0.5 * (1 + np.cos(np.pi * (step - warm) / max(1, steps - warm))))

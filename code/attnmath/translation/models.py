@@ -7,9 +7,6 @@ positions and no biases in its projections. The decoder is the same in all: eigh
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,84 +14,28 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
-from attnmath.checks import instance, one_of, positive_integer
+from attnmath.checks import one_of, positive_integer
+from attnmath.fixed_patterns import PATTERNS, fixed_patterns
+from attnmath.positions import sinusoidal
 from attnmath.random_features.projections import gaussian, haar
+from attnmath.translation.designs import DECODER_LAYERS, DESIGNS, ENCODER_LAYERS, HEAD, HIDDEN, WIDTH, Design
 from attnmath.translation.task import PAD, SOURCE_SIZE, SOURCE_SLOTS, TARGET_SIZE, TARGET_SLOTS
 
-#: Width of the models, width of a head, encoder layers, decoder layers, and width of the feed-forward parts.
-WIDTH, HEAD, ENCODER_LAYERS, DECODER_LAYERS, HIDDEN = 64, 8, 2, 1, 128
 #: Share of entries that training sets to 0, after each part and after the embedding.
 DROPOUT = 0.1
-#: The fixed patterns, in the report's order.
-PATTERN_COUNT = 7
 _INIT_STD = WIDTH**-0.5
 
 
-class Design(NamedTuple):
-    """Where the encoder's weights come from, head by head.
-
-    patterns : heads with a fixed pattern.  frozen : heads whose W_Q and W_K are drawn once and kept.
-    learned : heads with learned W_Q and W_K.  head : width of a head.  law : how frozen matrices are drawn.
-    values : whether W_V is learned.
-    """
-
-    patterns: int = 0
-    frozen: int = 0
-    learned: int = 0
-    head: int = HEAD
-    law: str = "haar"
-    values: bool = True
-
-    @property
-    def heads(self) -> int:
-        """All heads of a layer."""
-        return self.patterns + self.frozen + self.learned
-
-
-#: Designs of the encoder's self-attention. The first four are the main comparison.
-DESIGNS: Mapping[str, Design] = MappingProxyType({
-    "learned": Design(learned=8),
-    "fixed": Design(patterns=7, learned=1),
-    "single": Design(learned=1, head=WIDTH),
-    "orthogonal": Design(frozen=8),
-    "gaussian": Design(frozen=8, law="gaussian"),
-    "orthogonal_values": Design(frozen=8, values=False),
-    "hybrid": Design(frozen=7, learned=1),
-    "narrow": Design(learned=1),
-    "patterns": Design(patterns=7),
-})  # fmt: skip
-
-
-def pattern_table(n: int = SOURCE_SLOTS) -> Float[Tensor, "lengths 7 n n"]:
+def _pattern_table(n: int = SOURCE_SLOTS) -> Float[Tensor, "lengths 7 n n"]:
     """The seven fixed patterns for sentences of 0 to n words, rows and columns beyond a sentence's end 0.
 
-    For a sentence of m words and query i (from 0), with f(j) = (j + 1)^3: the current word i; the previous one i - 1;
-    the next one i + 1; the left context 0 ... i - 2 with weights f(j) / sum f; the right context i + 2 ... m - 1, its
-    mirror image; the end of the sentence, f(j) / sum f over all words; the start, its mirror image. A row whose
-    pattern has no word to attend to (previous and left of the first words, next and right of the last) is that of the
-    current word.
-
-    >>> pattern_table(3)[3, 1].int().tolist()
-    [[1, 0, 0], [1, 0, 0], [0, 1, 0]]
+    They are those of `attnmath.fixed_patterns` with the nearest word in place of one outside of the sentence, and with
+    cubic weights over the whole sentence for its end and its start.
     """
-    n = positive_integer(n, "n", at_most=1000)
-    table = np.zeros((n + 1, PATTERN_COUNT, n, n))
+    table = torch.zeros(n + 1, len(PATTERNS), n, n)
     for m in range(1, n + 1):
-        cubes = np.arange(1.0, m + 1) ** 3
-        left = np.tril(np.broadcast_to(cubes, (m, m)), -2)
-        ends = np.broadcast_to(cubes, (m, m))
-        stack = [np.eye(m), np.eye(m, k=-1), np.eye(m, k=1), left, left[::-1, ::-1], ends, ends[::-1, ::-1]]
-        for place, pattern in enumerate(stack):
-            empty = pattern.sum(axis=1) == 0
-            filled = pattern + np.diag(empty.astype(float))
-            table[m, place, :m, :m] = filled / filled.sum(axis=1, keepdims=True)
-    return torch.from_numpy(table).float()
-
-
-def sinusoids(n: int, width: int = WIDTH) -> Float[Tensor, "{n} {width}"]:
-    """Sinusoidal positions: sine and cosine of pos / 10000^(2 i / width), interleaved."""
-    angles = np.arange(n)[:, None] / 10000 ** (np.arange(0, width, 2) / width)
-    return torch.from_numpy(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, width)).float()
+        table[m, :, :m, :m] = torch.from_numpy(fixed_patterns(m))
+    return table
 
 
 def _linear(inputs: int, outputs: int) -> nn.Linear:
@@ -124,17 +65,23 @@ class EncoderAttention(nn.Module):
     the expected squared length 1 of an orthogonal one. Learned matrices start as such Gaussian ones.
     """
 
+    frozen_query: Tensor
+    frozen_key: Tensor
+    frozen_value: Tensor
+
     def __init__(self, design: Design, frozen: np.random.Generator) -> None:
         super().__init__()
         self.design, head = design, design.head
-        self.query, self.key = (_linear(WIDTH, design.learned * head) for _ in range(2)) if design.learned else (None, None)
-        self.value, self.out = _linear(WIDTH, design.heads * head), _linear(design.heads * head, WIDTH)
+        if design.learned:
+            self.query, self.key = (_linear(WIDTH, design.learned * head) for _ in range(2))
+        if design.values:
+            self.value = _linear(WIDTH, design.heads * head)
+        self.out = _linear(design.heads * head, WIDTH)
         drawn = [_frozen(design.law, frozen) for _ in range(3)]  # drawn in every design, so that seeds stay paired
         if design.frozen:
             for name, matrix in zip(("frozen_query", "frozen_key"), drawn, strict=False):
                 self.register_buffer(name, matrix[: design.frozen * head].contiguous())
         if not design.values:
-            self.value = None
             self.register_buffer("frozen_value", drawn[2])
 
     def forward(
@@ -150,7 +97,7 @@ class EncoderAttention(nn.Module):
         if design.learned:
             rows.append(_weights(self.query(x), self.key(x), design.head, padding))
         a = rows[0] if len(rows) == 1 else torch.cat(rows, dim=1)
-        v = nn.functional.linear(x, self.frozen_value) if self.value is None else self.value(x)
+        v = self.value(x) if design.values else nn.functional.linear(x, self.frozen_value)
         return self.out((a @ _split(v, design.head)).transpose(1, 2).flatten(2)), a
 
 
@@ -217,6 +164,10 @@ class Translator(nn.Module):
     designs share begin with the same weights.
     """
 
+    positions: Tensor
+    patterns: Tensor
+    future: Tensor
+
     def __init__(self, design: str, hidden: int = HIDDEN, *, seed: int) -> None:
         super().__init__()
         one_of(design, DESIGNS, "design")
@@ -229,8 +180,10 @@ class Translator(nn.Module):
         self.norm_encoder, self.norm_decoder = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
         self.read = _linear(WIDTH, TARGET_SIZE)
         self.drop = nn.Dropout(DROPOUT)
-        self.register_buffer("positions", sinusoids(TARGET_SLOTS + 1), persistent=False)
-        self.register_buffer("patterns", pattern_table(), persistent=False)
+        self.register_buffer(
+            "positions", torch.from_numpy(sinusoidal(TARGET_SLOTS + 1, WIDTH)).float(), persistent=False
+        )
+        self.register_buffer("patterns", _pattern_table(), persistent=False)
         self.register_buffer("future", _hidden(torch.ones(TARGET_SLOTS, TARGET_SLOTS).triu(1).bool()), persistent=False)
         for name, part in self.named_modules():
             if isinstance(part, nn.Linear | nn.Embedding):
@@ -243,6 +196,10 @@ class Translator(nn.Module):
         """The parameters that every design has: both embeddings, the decoder and what reads its output."""
         parts = (self.embed_source, self.embed_target, self.decoder, self.norm_encoder, self.norm_decoder, self.read)
         return [parameter for part in parts for parameter in part.parameters()]
+
+    def trained_parameters(self) -> int:
+        """Number of parameters that training changes; frozen matrices are none of them."""
+        return sum(parameter.numel() for parameter in self.parameters())
 
     def encode(self, source: Int[Tensor, "size n"]) -> tuple[Float[Tensor, "size n d"], list[Tensor]]:
         """Return the encoder's output and the weights of its heads, layer by layer."""
@@ -274,24 +231,3 @@ def _hash(seed: int, name: str) -> int:
     """A seed for the part of that name; Python's own hash of a string changes from run to run."""
     words = np.random.SeedSequence([seed, *name.encode()]).generate_state(2)
     return int(words[0]) | int(words[1] & 0x7FFFFFFF) << 32
-
-
-def trained_parameters(model: nn.Module) -> int:
-    """Number of parameters that training changes; frozen matrices are none of them.
-
-    >>> trained_parameters(nn.Linear(3, 2))
-    8
-    """
-    return sum(p.numel() for p in instance(model, nn.Module, "model").parameters())
-
-
-def equal_hidden(design: str) -> int:
-    """The encoder's feed-forward width at which a design has as many trained parameters as eight learned heads.
-
-    >>> equal_hidden("learned"), equal_hidden("fixed"), equal_hidden("orthogonal")
-    (128, 184, 192)
-    """
-    plan = DESIGNS[one_of(design, DESIGNS, "design")]
-    width = plan.heads * plan.head
-    trained = WIDTH * (2 * plan.learned * plan.head + width * (1 + plan.values))
-    return HIDDEN + (4 * WIDTH * WIDTH - trained) // (2 * WIDTH)

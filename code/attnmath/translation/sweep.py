@@ -13,12 +13,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
-from attnmath import sweeping
 from attnmath.checks import non_negative_integer, one_of, positive_integer
-from attnmath.translation.models import HIDDEN, equal_hidden
+from attnmath.sweeps import runs
+from attnmath.translation.designs import HIDDEN, equal_hidden
 from attnmath.translation.table import CONTROLS, EXTRA, EXTRA_PAIRS, MAIN, PAIRS, PARTS, SEEDS, TABLE
 from attnmath.translation.training import Settings, run
 
@@ -36,13 +35,9 @@ def grid(
     >>> len(grid(["main"])), len(grid())
     (100, 180)
     """
-    for name, values, check in (("parts", parts, _part), ("pairs", pairs, positive_integer),
-                                ("seeds", seeds, non_negative_integer)):  # fmt: skip
-        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
-            raise TypeError(f"{name}: expected a list of values, got {type(values).__name__} {values!r}")
-        checked = [check(value, name) for value in values]
-        if not checked or len(set(checked)) != len(checked):
-            raise ValueError(f"{name}: expected at least one value, each once, got {list(values)}")
+    runs.each("parts", parts, lambda value, name: one_of(value, PARTS, name))
+    runs.each("pairs", pairs, positive_integer)
+    runs.each("seeds", seeds, non_negative_integer)
     few = [n for n in pairs if n in EXTRA_PAIRS]
     plan = {
         "main": [(design, n, HIDDEN) for n in pairs for design in MAIN],
@@ -53,10 +48,6 @@ def grid(
             for seed in seeds for part in parts for design, n, hidden in plan[part]]  # fmt: skip
 
 
-def _part(value: str, name: str) -> str:
-    return one_of(value, PARTS, name)
-
-
 def sweep(
     settings: Iterable[Settings],
     path: str | Path,
@@ -65,15 +56,13 @@ def sweep(
     device: str = "cpu",
     progress: bool = True,
 ) -> int:
-    """Carry out the runs that the table at `path` lacks, and return how many these were; see `sweeping.carry_out`."""
-    return sweeping.carry_out(
-        run, settings, Settings, path, TABLE, jobs=jobs, device=device, progress=progress, bar=tqdm
-    )
+    """Carry out the runs that the table at `path` lacks, and return how many these were; see `runs.carry_out`."""
+    return runs.carry_out(run, settings, Settings, path, TABLE, jobs=jobs, device=device, progress=progress, bar=tqdm)
 
 
 def write_provenance(path: str | Path, command: str) -> Path:
     """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
-    return sweeping.write_provenance(path, command, TABLE)
+    return runs.write_provenance(path, command, TABLE)
 
 
 def command_line() -> str:

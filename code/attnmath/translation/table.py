@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attnmath.tables import Table
+from attnmath.sweeps.tables import Table
 
 #: The designs, the main comparison first, and the numbers of training pairs.
 MAIN = ("learned", "fixed", "single", "orthogonal")
@@ -14,7 +14,7 @@ EXTRA = ("gaussian", "orthogonal_values", "hybrid", "narrow", "patterns")
 DESIGN_NAMES = MAIN + EXTRA
 PAIRS = (500, 1500, 5000, 15000, 50000)
 #: Numbers of pairs of the extra designs and of the controls with equally many trained parameters.
-EXTRA_PAIRS = (1500, 15000)
+EXTRA_PAIRS = (500, 5000)
 CONTROLS = ("fixed", "orthogonal", "narrow")
 SEEDS = (0, 1, 2, 3, 4)
 PARTS = ("main", "extra", "equal")
@@ -40,8 +40,8 @@ def _parse(name: str, text: str) -> Any:
     return int(text) if name in _WHOLE else float(text)
 
 
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return DESIGN_NAMES.index(row["design"]), *(row[name] for name in ("hidden", "pairs", *SETTINGS[2:]))
+def _place(row: Mapping[str, object]) -> tuple[object, ...]:
+    return DESIGN_NAMES.index(str(row["design"])), *(row[name] for name in ("hidden", "pairs", *SETTINGS[2:]))
 
 
 TABLE = Table(COLUMNS, SETTINGS, _parse, _place)

@@ -30,8 +30,16 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int
 
-from attnmath.arrays import Numpy
-from attnmath.checks import fits_memory, generator, instance, non_negative_integer, positive_integer
+from attnmath.arrays import ArrayLike, Numpy
+from attnmath.checks import (
+    fits_memory,
+    floats,
+    generator,
+    instance,
+    non_negative_integer,
+    one_of,
+    positive_integer,
+)
 
 #: Words in each class of the source language; besides, one question particle and four articles.
 NOUNS, ADJECTIVES, VERBS, PREPOSITIONS, ADVERBS = 120, 70, 60, 6, 20
@@ -165,13 +173,14 @@ def _draw_slots(size: int, language: Language, rng: np.random.Generator) -> Int[
     ], axis=1)  # fmt: skip
 
 
-def translate(source: Int[Numpy, "size slots"], language: Language) -> Sentences:
+def translate(source: Int[ArrayLike, "size slots"], language: Language) -> Sentences:
     """Translate source sentences by the rules of the language pair.
 
     Raises ValueError for a row that is not a sentence of the source language.
     """
     instance(language, Language, "language")
-    slots = _parsed(np.asarray(source))
+    source = _tokens(source, 2, "source")
+    slots = _parsed(source)
     question, particle, adverb = slots[:, 0], slots[:, 13], slots[:, 12]
     verb, preposition = slots[:, 8] - SOURCE["verb"], slots[:, 4]
     nouns = [np.where(slots[:, i] >= 0, slots[:, i] - SOURCE["noun"], 0) for i in (3, 7, 11)]
@@ -193,9 +202,7 @@ def translate(source: Int[Numpy, "size slots"], language: Language) -> Sentences
     kinds = np.stack([np.broadcast_to(KINDS.index(k) if isinstance(k, str) else k, len(slots)) for _, k in target], 1)
     kinds = np.where(tokens >= 0, kinds, _MISSING)
     order = np.argsort(tokens < 0, axis=1, kind="stable")
-    return Sentences(
-        np.asarray(source), _packed(tokens, TARGET_SLOTS), np.take_along_axis(kinds, order, axis=1)
-    )
+    return Sentences(source, _packed(tokens, TARGET_SLOTS), np.take_along_axis(kinds, order, axis=1))
 
 
 def _noun_phrase(
@@ -223,8 +230,6 @@ _SLOT_CLASSES = ("question", "article", "adjective", "noun", "preposition", "art
 
 def _parsed(source: np.ndarray) -> Int[Numpy, "size slots"]:
     """Return the 14 slots of each sentence, -1 for the missing ones."""
-    if source.ndim != 2 or not np.issubdtype(source.dtype, np.integer):
-        raise ValueError(f"source: expected whole numbers of shape (size, slots), got shape {source.shape}")
     slots = np.full((len(source), SOURCE_SLOTS), _MISSING)
     at = np.zeros(len(source), dtype=int)
     for token in source.T:
@@ -254,6 +259,49 @@ def _packed(slots: np.ndarray, width: int) -> Int[Numpy, "size width"]:
     packed = np.take_along_axis(slots, order, axis=1)
     packed = np.pad(packed, ((0, 0), (0, width - packed.shape[1])), constant_values=_MISSING)
     return np.where(packed < 0, PAD, packed)
+
+
+def _tokens(value: ArrayLike, ndim: int, name: str) -> np.ndarray:
+    """Whole numbers on so many axes."""
+    found = floats(value, name, ndim=ndim)
+    if np.any(found != np.floor(found)) or np.any(np.abs(found) > 10**6):
+        raise ValueError(f"{name}: expected tokens, which are whole numbers, got {found.tolist()}")
+    return found.astype(int)
+
+
+#: Syllables of the made-up words, which differ between the languages.
+_SYLLABLES = {"source": ("ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "su"),
+              "target": ("ak", "el", "im", "on", "ur", "as", "et", "ib", "ok", "uv")}  # fmt: skip
+#: Endings show the class of a word: of a noun, an adjective and so on.
+_MARKS = {"noun": "n", "adjective": "j", "verb": "v", "adverb": "w", "preposition": "p", "article": "t",
+          "particle": "k", "question": "q", "adjective ending": "j", "verb ending": "v"}  # fmt: skip
+
+
+def sentence(tokens: Int[ArrayLike, "length"], language: str) -> str:
+    """Write tokens of the source or the target language as made-up words; the last letter shows the word's class.
+
+    >>> sentence([3, 7, 140], "source")
+    'baq det fapen'
+    """
+    first, classes = {"source": (SOURCE, _SOURCE_CLASSES), "target": (TARGET, _TARGET_CLASSES)}[
+        one_of(language, ("source", "target"), "language")
+    ]
+    size = SOURCE_SIZE if language == "source" else TARGET_SIZE
+    found = _tokens(tokens, 1, "tokens")
+    if np.any((found < 0) | (found >= size)):
+        raise ValueError(f"tokens: expected tokens of the {language} language on one axis, got {found.tolist()}")
+    words = []
+    for token in found.tolist():
+        if token > END:
+            name = next(name for name in classes if first[name] <= token < first[name] + classes[name])
+            words.append(_word(token - first[name], name, _SYLLABLES[language]))
+    return " ".join(words)
+
+
+def _word(number: int, name: str, syllables: tuple[str, ...]) -> str:
+    ending = name.endswith("ending")
+    digits = [int(digit) for digit in str(number)]
+    return ("-" if ending else "") + "".join(syllables[digit] for digit in digits) + _MARKS[name]
 
 
 @lru_cache(maxsize=2)

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from attnmath.arrays import Numpy
 from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer
-from attnmath.sweeping import schedule, torch_device
+from attnmath.sweeps.runs import schedule, torch_device
 from attnmath.translation.bleu import corpus_bleu
-from attnmath.translation.models import DESIGNS, HIDDEN, Translator, trained_parameters
+from attnmath.translation.designs import DESIGNS, HIDDEN
+from attnmath.translation.models import Translator
 from attnmath.translation.task import BEGIN, END, KINDS, PAD, TARGET_SLOTS, Sentences, corpus
 
 #: Steps between two looks at the validation loss, and the norm beyond which a gradient is shortened.
@@ -76,7 +77,7 @@ def run(settings: Settings, device: str = "cpu") -> dict[str, Any]:
     try:
         trained = train(settings, device)
         data = corpus(settings.seed, settings.pairs)
-        row: dict[str, Any] = asdict(settings) | {"parameters": trained_parameters(trained.best)}
+        row: dict[str, Any] = asdict(settings) | {"parameters": trained.best.trained_parameters()}
         row |= measure(trained.best, data.test) | {"bleu_last": bleu(trained.last, data.test)}
         best = trained.losses[trained.losses[:, 2].argmin()]
         row |= {"best_step": int(best[0]), "train_best": float(best[1]), "validation_best": float(best[2])}
@@ -121,8 +122,9 @@ def train(settings: Settings, device: str = "cpu") -> Trained:
                 if losses[-1][2] < lowest:
                     best, lowest = copy.deepcopy(model), losses[-1][2]
     best.eval(), model.eval()
+    turned = torch.stack(cosines) if cosines else torch.zeros(0)
     return Trained(best, model, np.array(losses), torch.stack(norms).double().cpu().numpy(),
-                   torch.stack(cosines).double().cpu().numpy() if cosines else np.zeros(0), clipped / s.steps)  # fmt: skip
+                   turned.double().cpu().numpy(), clipped / s.steps)  # fmt: skip
 
 
 def loss(model: Translator, source: Int[Tensor, "size n"], target: Int[Tensor, "size m"]) -> Tensor:

@@ -29,8 +29,8 @@ class Table:
 
     columns: tuple[str, ...]
     settings: tuple[str, ...]
-    parse: Callable[[str, str], Any]
-    place: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    parse: Callable[[str, str], object]
+    place: Callable[[Mapping[str, object]], tuple[object, ...]]
 
     def read(self, path: str | Path) -> list[dict[str, Any]]:
         """Read the rows; a line that an interruption cut short is left out, and so is a run that occurs twice.

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from attnmath.checks import flag, instance, path_to
-from attnmath.tables import Table, rounded
+from attnmath.checks import flag, instance, non_negative_integer, path_to, positive_integer
+from attnmath.sweeps.tables import Table, rounded
 
 Setting = TypeVar("Setting")
 
@@ -76,6 +76,15 @@ def _wanted(settings: Iterable[Setting], kind: type[Setting]) -> list[Setting]:
     return list(dict.fromkeys(wanted))
 
 
+def each(name: str, values: Any, check: Callable[[Any, str], Any]) -> None:
+    """Raise an error unless there are values, each once, that pass a check."""
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        raise TypeError(f"{name}: expected a list of values, got {type(values).__name__} {values!r}")
+    checked = [check(value, name) for value in values]
+    if not checked or len(set(checked)) != len(checked):
+        raise ValueError(f"{name}: expected at least one value, each once, got {list(values)}")
+
+
 def write_provenance(path: str | Path, command: str, table: Table) -> Path:
     """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
     rows, target = table.read(path), Path(path).with_suffix(".json")
@@ -115,6 +124,7 @@ def schedule(step: int, steps: int) -> float:
     >>> schedule(0, 100), schedule(10, 100)
     (0.1, 1.0)
     """
+    step, steps = non_negative_integer(step, "step"), positive_integer(steps, "steps")
     warm = max(1, steps // 10)
     if step < warm:
         return (step + 1) / warm

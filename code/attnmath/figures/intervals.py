@@ -1,0 +1,75 @@
+"""Measured values with their intervals against a quantity: one line for each setting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Real
+from matplotlib.axes import Axes
+
+from attnmath.arrays import ArrayLike
+from attnmath.checks import one_of
+from attnmath.figures.drawing import (
+    SCALES,
+    axes_or_new,
+    dodged,
+    labelled,
+    legend,
+    line_styles,
+    number,
+    numbers,
+    words,
+)
+
+Place = Literal["best", "lower right", "upper right", "upper left", "lower left"]
+
+
+def values_with_intervals(
+    points: Mapping[str, Real[ArrayLike, "_ 4"]], *, xlabel: str = "", ylabel: str = "",
+    xscale: str = "linear", ticks: Real[ArrayLike, "_"] | None = None, level: float | None = None, dodge: float = 1.0,
+    place: Place | None = "best", ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw values with their intervals against a quantity, a line for each label.
+
+    points : label to rows of x, value, lower and upper end of its interval.
+    xscale : "linear" or "log".  ticks : the only marks of the horizontal axis.  level : a grey line across the Axes.
+    dodge : factor between the x of two labels, so that bars do not hide one another.
+    place : of the legend, or None for none.
+    """
+    log = one_of(xscale, SCALES, "xscale") == "log"
+    tables = [(label, _intervals(rows, name, log)) for label, rows, name in labelled(points, "points")]
+    marks = None if ticks is None else numbers(ticks, "ticks", positive=log)
+    words(xlabel, "xlabel")
+    words(ylabel, "ylabel")
+    height = None if level is None else number(level, "level")
+    if place is not None:
+        one_of(place, ("best", "lower right", "upper right", "upper left", "lower left"), "place")
+    moved = [dodged(table[:, 0], dodge, len(tables))[at] for at, (_, table) in enumerate(tables)]
+    ax = axes_or_new(ax)
+    if height is not None:
+        ax.axhline(height, color="0.6", linewidth=1.2, zorder=1)
+    for (label, table), x, style in zip(tables, moved, line_styles(), strict=False):
+        _, middle, low, high = table.T
+        ax.errorbar(x, middle, [middle - low, high - middle], label=label, capsize=2, markersize=5, elinewidth=1,
+                    alpha=0.85, **style)  # fmt: skip
+    ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale)
+    if marks is not None:
+        ax.set_xticks(marks, [f"{tick:g}" for tick in marks])
+        ax.set_xticks([], minor=True)
+    if place is not None:
+        legend(ax, loc=place)
+    return ax
+
+
+def _intervals(rows: ArrayLike, name: str, log: bool) -> np.ndarray:
+    """Return rows of x, value, low, high, with the value within its interval."""
+    table = numbers(rows, name, ndim=2)
+    if table.shape[1] != 4:
+        raise ValueError(f"{name}: expected rows (x, value, low, high), got shape {table.shape}")
+    numbers(table[:, 0], name, positive=log)
+    _, middle, low, high = table.T
+    if np.any(low > middle) or np.any(high < middle):
+        raise ValueError(f"{name}: expected values within their intervals, got {table.tolist()}")
+    return table
