@@ -19,6 +19,7 @@ from array_api_compat import is_torch_array
 
 from attnmath.dot_product import COMPONENT_LAWS
 from attnmath.estimate import Estimate
+from attnmath.heads import load
 from attnmath.initialisation import xavier_variance
 from attnmath.kernels import elu_plus_one
 from attnmath.online import summarise
@@ -27,6 +28,8 @@ from attnmath.random_features.maps import positive
 MODULES = (
     "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark",
     "experts", "feature_maps", "fixed_patterns", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder",
+    "heads.extract", "heads.load", "heads.locality", "heads.positional", "heads.pruning", "initialisation",
+    "kernels", "mixing", "online", "patterns", "positions", "random_features.attention",
     "heads.extract", "heads.load", "initialisation", "kernels", "mechanisms", "mixing", "online", "patterns",
     "positions", "random_features.attention",
     "random_features.maps", "random_features.optimal", "random_features.orthogonal", "random_features.projections",
@@ -219,6 +222,22 @@ DENSE: dict[str, Callable[[], Any]] = {"A": lambda: np.asarray([-0.25, 0.0]), "r
 #: A query and a key of a kernel.
 PAIR: dict[str, Callable[[], Any]] = {"x": lambda: rows(3, 2), "y": lambda: rows(3, 2), "relative": lambda: False}
 
+
+def small_decoder() -> load.TrainedDecoder:
+    """Return a decoder of two layers and two heads, of width 4, that knows three letters and sees five."""
+    shapes = load._shapes(4, 3, 5, 2)
+    draws = rng()
+    weights = {name: draws.standard_normal(shape).astype(np.float32) / 2 for name, shape in shapes.items()}
+    return load.TrainedDecoder(weights, 2, ("a", "b", "c"))
+
+
+#: Windows of the small decoder's characters.
+WINDOWS: dict[str, Callable[[], Any]] = {
+    "decoder": small_decoder,
+    "ids": lambda: np.asarray([[0, 1, 2, 0], [2, 2, 1, 0]]),
+    "text": lambda: "abcabcabcabc",
+}
+
 #: Where a function wants another kind of argument under the same name.
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "cost.counted_linear_attention": {"Q": lambda: np.exp(rows(3, 2)), "K": lambda: np.exp(rows(3, 2))},
@@ -254,6 +273,34 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "random_features.maps.sderf": DIAGONAL | {"B": lambda: ROOT_OF_DIAGONAL.copy()},
     "fixed_patterns.fixed_pattern": {"name": lambda: "previous"},
     **{f"positions.{name}": {"d": lambda: 4} for name in ("frequencies", "shift_matrix", "sinusoidal")},
+    "heads.locality.frequent_words": {"count": lambda: 2},
+    **{
+        f"heads.locality.{name}": {
+            "numbers": lambda: [0, 1, 0, 1, 1, 0, 0, 1],
+            "distance": lambda: 1,
+            "blocks": lambda: 2,
+        }
+        for name in ("information_at", "pair_counts")
+    },
+    "heads.locality.mutual_information": {"counts": lambda: [[2.0, 1.0], [0.0, 3.0]]},
+    "heads.positional.distance": {"B": lambda: np.full((3, 3), 1 / 3)},
+    **{
+        f"heads.positional.{name}": {"patterns": lambda: np.stack([STOCHASTIC, np.eye(3)])}
+        for name in ("distances", "mixture")
+    },
+    "heads.positional.explained": {"first": lambda: 1},
+    "heads.positional.at_offsets": {"offsets": lambda: [-1.0, 0.0]},
+    "heads.pruning.attention": WINDOWS,
+    "heads.pruning.bits": WINDOWS
+    | {
+        "kept": lambda: np.stack([np.eye(4)] * 2),
+        "units": lambda: np.ones((2, 16)),
+        "patterns": lambda: {(0, 1): STOCHASTIC.copy()},
+    },
+    "heads.pruning.greedy_order": WINDOWS,
+    "heads.pruning.projected": WINDOWS | {"directions": lambda: [1, 0]},
+    "heads.pruning.windows": WINDOWS | {"count": lambda: 2},
+    "heads.pruning.without": WINDOWS | {"removed": lambda: [(0, 1)]},
     "frozen_heads.frozen_projection": {"d_k": lambda: 2},
     "frozen_heads.inputs_for": {
         "Q": lambda: rows(3, 2),
@@ -287,7 +334,7 @@ PROMISED = {
 
 #: Functions whose docstring promises FileNotFoundError.
 FILES = {f"heads.encoder.{name}" for name in ("load_encoder", "model_directory", "tokenize", "weights_hash")}
-FILES |= {"heads.extract.extract", "heads.load.read_decoders", "heads.load.read_heads"}
+FILES |= {"heads.extract.extract", *(f"heads.load.{name}" for name in ("read_decoder", "read_decoders", "read_heads"))}
 
 
 def hostile_values(ordinary: Any) -> Iterator[tuple[str, Any]]:

@@ -80,6 +80,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "experiments.gradient_flow.query_gradient": {"lengths": [2], "width": 2, "shared": True, "queries": 0.5,
                                                  "scaled": True, "draws": 3, "seed": 1},
     "experiments.gradient_flow.weights_gradient": {"lengths": [2], "width": 2, "queries": 0.5, "draws": 3, "seed": 1},
+    "experiments.locality.near_keys": {"order": np.asarray([2, 0, 1]), "near": 1, "in_text": True},
     "experiments.public_implementations.tasks": {"lengths": [256], "distributions": ["linformer"]},
     "experiments.public_measures.inputs": {"kind": "gaussian", "n": 5, "seed": 1},
     "experiments.public_measures.mean_of_values": {"kind": "trained", "n": 5, "matrix": True},
@@ -123,6 +124,10 @@ OTHERS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 #: Not called here, and why.
 LEFT_OUT = {
+    "experiments.locality.load_locality": "no argument",
+    "experiments.locality.main": "reads the command line",
+    "experiments.locality.one": "trains: see test_positional",
+    "experiments.locality.run": "trains: see test_positional",
     "experiments.public_adapters.imported": "runs a package: see test_public_implementations",
     "experiments.public_adapters.quiet": "runs a package: see test_public_implementations",
     "experiments.public_measures.output_error": "runs a package: see test_public_implementations",

@@ -25,6 +25,7 @@ TIMES_AND_FILES = {
     "cost.peak_memory",
     "dot_product.student_t",
     "heads.extract.archive",
+    "heads.load.load_decoder",
     "heads.load.load_decoders",
     "heads.load.load_heads",
     "experiments.sparsity_benchmark.exact",

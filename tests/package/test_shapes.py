@@ -138,7 +138,13 @@ SHAPELESS = {
     ("translation.sweep.grid", "fixed"): "fields of Settings",
 }  # fmt: skip
 #: Here dict[str, Any] is a row of a table, from a column's name to a number or a word.
-TABLES = ("recall.", "sweeps.", "translation.", "experiments.sparsity_benchmark.load_table", "experiments.public_implementations.")
+TABLES = (
+    "recall.",
+    "sweeps.",
+    "translation.",
+    "experiments.sparsity_benchmark.load_table",
+    "experiments.public_implementations.",
+)
 
 
 def members(hint: Any) -> tuple[Any, ...]:

@@ -128,19 +128,25 @@ def train(
     alphabet: int,
     *,
     device: str = "cpu",
+    start: Decoder | None = None,
+    order: Int[Numpy, "window"] | None = None,
     report: Callable[[int, float], None] = lambda step, loss: None,
 ) -> Decoder:
     """Train a model from its seed on a text, given as numbers from 0 to alphabet - 1.
 
     Weights and the order of the text depend on the seed alone.
+    start : a model to train further, which is changed, instead of the one of the seed.
+    order : a permutation of the context + 1 characters of each window, in which the model reads and predicts them.
     report : called after each step with its number and its loss in nats per character.
     """
-    model = initial(settings, alphabet).to(device)
+    model = (initial(settings, alphabet) if start is None else instance(start, Decoder, "start")).to(device)
     text = torch.from_numpy(_text(ids, alphabet, settings.context))
     rng = np.random.default_rng([settings.seed, 1])
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, weight_decay=settings.decay)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, settings.steps))
-    window = np.arange(settings.context + 1)
+    window = np.arange(settings.context + 1) if order is None else np.asarray(order)
+    if not np.array_equal(np.sort(window), np.arange(settings.context + 1)):
+        raise ValueError(f"order: expected a permutation of {settings.context + 1} places, got {order}")
     for step in range(settings.steps):
         starts = rng.integers(len(text) - settings.context, size=settings.batch)
         piece = text[starts[:, None] + window].to(device)

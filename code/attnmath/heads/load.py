@@ -279,8 +279,8 @@ def _shapes(width: int, alphabet: int, context: int, layers: int) -> dict[str, t
     for layer in (f"layers.{number}." for number in range(layers)):
         shapes |= {f"{layer}{norm}.{kind}": (width,) for norm in ("norm", "norm_after") for kind in ("weight", "bias")}
         shapes |= {f"{layer}project.{number}.weight": (width, width) for number in range(4)}
-        shapes |= {f"{layer}forward_part.0.weight": (4 * width, width), f"{layer}forward_part.0.bias": (4 * width,),
-                   f"{layer}forward_part.2.weight": (width, 4 * width), f"{layer}forward_part.2.bias": (width,)}  # fmt: skip
+        shapes |= {f"{layer}forward_part.0.weight": (4 * width, width), f"{layer}forward_part.0.bias": (4 * width,)}
+        shapes |= {f"{layer}forward_part.2.weight": (width, 4 * width), f"{layer}forward_part.2.bias": (width,)}
     return shapes
 
 

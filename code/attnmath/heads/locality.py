@@ -11,8 +11,11 @@ from jaxtyping import Int, Real
 from numpy.typing import NDArray
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import floats, positive_integer
+from attnmath.checks import exponent, floats, positive_integer
 from attnmath.estimate import Estimate
+
+#: Kinds of symbols that a text may have at most.
+LARGEST = 4096
 
 
 def characters(text: str) -> Int[Numpy, "length"]:
@@ -42,7 +45,9 @@ def frequent_words(text: str, count: int) -> Int[Numpy, "length"]:
     return np.asarray([rank.get(word, count) for word in words], dtype=np.int64)
 
 
-def pair_counts(numbers: Int[ArrayLike, "length"], distance: int, *, blocks: int = 1) -> Int[Numpy, "blocks kinds kinds"]:
+def pair_counts(
+    numbers: Int[ArrayLike, "length"], distance: int, *, blocks: int = 1
+) -> Int[Numpy, "blocks kinds kinds"]:
     """Count the pairs of symbols at a distance, in consecutive blocks of a text.
 
     Entry (b, x, y) says how often y comes `distance` places after x in block b; no pair crosses blocks.
@@ -74,10 +79,13 @@ def mutual_information(counts: Real[ArrayLike, "kinds kinds"]) -> float:
     table = floats(counts, "counts", ndim=2)
     if np.any(table < 0) or not table.sum() > 0:
         raise ValueError("counts: expected non-negative numbers, and one that is positive")
-    P = table / table.sum()
-    rows, columns = P.sum(axis=1, keepdims=True), P.sum(axis=0, keepdims=True)
+    P = np.ldexp(table, -exponent(table).item())
+    P /= P.sum()
     filled = P > 0
-    return max(0.0, float((P[filled] * np.log2(P[filled] / (rows * columns)[filled])).sum()))
+    # Where a sum is 0, so is every entry beside it, and the logarithm is not used.
+    rows, columns = (np.maximum(P.sum(axis=axis, keepdims=True), np.finfo(float).tiny) for axis in (1, 0))
+    terms = np.log2(P[filled]) - (np.log2(rows) + np.log2(columns))[filled]
+    return max(0.0, float((P[filled] * terms).sum()))
 
 
 def information_at(numbers: Int[ArrayLike, "length"], distance: int, *, blocks: int) -> Estimate:
@@ -96,11 +104,10 @@ def information_at(numbers: Int[ArrayLike, "length"], distance: int, *, blocks: 
 
 
 def _symbols(value: Any) -> NDArray[np.int64]:
-    numbers = np.asarray(value)
-    if numbers.ndim != 1 or not len(numbers) or not np.issubdtype(numbers.dtype, np.integer) or numbers.min() < 0:
-        raise ValueError(f"numbers: expected non-negative whole numbers on one axis, got {numbers.dtype} {numbers.shape}")
-    if numbers.max() >= 2**15:
-        raise ValueError(f"numbers: expected fewer than {2**15} kinds, got {numbers.max()}")
+    numbers = floats(value, "numbers", ndim=1)
+    if np.any(numbers != np.round(numbers)) or not 0 <= numbers.min() <= numbers.max() < LARGEST:
+        got = f"{numbers.min():g} to {numbers.max():g}"
+        raise ValueError(f"numbers: expected whole numbers from 0 to {LARGEST - 1}, got {got}")
     return numbers.astype(np.int64)
 
 

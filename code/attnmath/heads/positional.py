@@ -14,10 +14,12 @@ from jaxtyping import Float, Real
 from numpy.typing import NDArray
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import flag, floats, positive_integer, probabilities
-from attnmath.spectrum import row_stochastic, square
+from attnmath.checks import flag, floats
+from attnmath.spectrum import row_stochastic
 
 Floats = NDArray[Any]
+
+_STEPS = 2000  # of the gradient method, whose error falls with their square
 
 
 def distance(A: Real[ArrayLike, "... n n"], B: Real[ArrayLike, "... n n"]) -> Float[Numpy, "..."]:
@@ -40,22 +42,24 @@ def distance(A: Real[ArrayLike, "... n n"], B: Real[ArrayLike, "... n n"]) -> Fl
 def distances(A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"]) -> Float[Numpy, "... p"]:
     """The distance of each attention matrix from each pattern.
 
-    Only the entries that a pattern fills are read: the distance is 1 - (1 / n) sum of min(A_ij, P_ij).
+    The distance is 1 - (1 / n) sum of min(A_ij, P_ij). Of a sparse pattern only the entries that it fills are read.
 
     >>> distances(np.full((2, 2), 0.5), [np.eye(2), np.full((2, 2), 0.5)])
     array([0.5, 0. ])
     """
-    A, patterns = _weights(A, "A"), _patterns(patterns, A)
+    A = _weights(A, "A")
+    patterns = _patterns(patterns, A)
     found = []
     for pattern in patterns:
-        filled = np.nonzero(pattern)
-        found.append(np.minimum(A[..., filled[0], filled[1]], pattern[filled]).sum(axis=-1))
+        i, j = np.nonzero(pattern)
+        if 8 * len(i) < pattern.size:
+            found.append(np.minimum(A[..., i, j], pattern[i, j]).sum(axis=-1))
+        else:
+            found.append(np.minimum(A, pattern).sum(axis=(-2, -1)))
     return 1 - np.stack(found, axis=-1) / A.shape[-1]
 
 
-def mixture(
-    A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"], *, steps: int = 2000
-) -> Float[Numpy, "... p"]:
+def mixture(A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"]) -> Float[Numpy, "... p"]:
     """Coefficients of the mixture of patterns that is nearest to each attention matrix, by least squares.
 
     The coefficients are non-negative and sum to 1, so the mixture is an attention matrix for every length. They are
@@ -64,14 +68,14 @@ def mixture(
     >>> mixture(np.full((2, 2), 0.5), [np.eye(2), np.eye(2)[::-1]]).round(6)
     array([0.5, 0.5])
     """
-    A, patterns = _weights(A, "A"), _patterns(patterns, A)
-    steps = positive_integer(steps, "steps")
+    A = _weights(A, "A")
+    patterns = _patterns(patterns, A)
     gram = np.einsum("pij,qij->pq", patterns, patterns)
     inner = np.einsum("...ij,pij->...p", A, patterns)
     step = 1 / np.linalg.eigvalsh(gram)[-1]
     found = ahead = np.full(inner.shape, 1 / len(patterns))
     momentum = 1.0
-    for _ in range(steps):
+    for _ in range(_STEPS):
         moved = _onto_simplex(ahead - step * (ahead @ gram - inner))
         faster = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         ahead, found, momentum = moved + (momentum - 1) / faster * (moved - found), moved, faster
@@ -96,21 +100,25 @@ def explained(
         raise ValueError(f"first: expected a row from 0 to {n - 1}, got {first!r}")
     i, j = np.nonzero(np.tri(n, dtype=bool) if causal else np.ones((n, n), dtype=bool))
     i, j = i[i >= first], j[i >= first]
-    entries = A[..., i, j]
+    entries = A[..., i, j] if causal or first else A.reshape(*A.shape[:-2], n * n)
     entries = entries - entries.mean(axis=-1, keepdims=True)
     total = (entries**2).sum(axis=-1)
     positive = total > (64 * np.finfo(float).eps) ** 2 * len(i)
     offset = i - j - (i - j).min()
     kinds = int(offset.max()) + 1
-    sums = np.concatenate([_grouped(entries, offset, kinds), _grouped(entries, j, n)], axis=-1)
-    counts = np.zeros((kinds + n, kinds + n))
-    for one, other in ((offset, offset), (offset, kinds + j), (kinds + j, offset), (kinds + j, kinds + j)):
-        np.add.at(counts, (one, other), 1.0)
-    shares = []
-    for part in (slice(0, kinds), slice(kinds, kinds + n), slice(0, kinds + n)):
-        solution = sums[..., part] @ np.linalg.pinv(counts[part, part], rcond=1e-10, hermitian=True)
-        fitted = (solution * sums[..., part]).sum(axis=-1)
-        shares.append(np.where(positive, fitted / np.where(positive, total, 1), 0.0).clip(0, 1)[()])
+    by_offset, by_column = _grouped(entries, offset, kinds), _grouped(entries, j, n)
+    together = np.zeros((kinds, n))
+    np.add.at(together, (offset, j), 1.0)
+    of_offset, of_column = (np.maximum(together.sum(axis=axis), 1) for axis in (1, 0))
+    # The offsets are eliminated first: what they leave to the columns is a smaller system of equations.
+    rest = by_column - (by_offset / of_offset) @ together
+    system = np.diag(together.sum(axis=0)) - together.T @ (together / of_offset[:, None])
+    added = (rest @ np.linalg.pinv(system, rcond=1e-10, hermitian=True) * rest).sum(axis=-1)
+    fitted = [(by_offset**2 / of_offset).sum(axis=-1), (by_column**2 / of_column).sum(axis=-1)]
+    shares = [
+        np.where(positive, part / np.where(positive, total, 1), 0.0).clip(0, 1)[()]
+        for part in (*fitted, fitted[0] + added)
+    ]
     return shares[0], shares[1], shares[2]
 
 
@@ -149,7 +157,7 @@ def _onto_simplex(x: Floats) -> Floats:
 
 
 def _weights(value: Any, name: str) -> Floats:
-    A: Floats = np.asarray(row_stochastic(value, name))
+    A: Floats = floats(row_stochastic(value, name), name)
     return A
 
 

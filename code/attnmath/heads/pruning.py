@@ -24,6 +24,7 @@ Head = tuple[int, int]
 
 _EPSILON = 1e-5  # of torch's LayerNorm
 _TOGETHER = 32  # windows in one product
+_LARGEST = 1e6
 
 
 def windows(decoder: TrainedDecoder, text: str, count: int | None = None) -> Int[Numpy, "windows length"]:
@@ -33,25 +34,25 @@ def windows(decoder: TrainedDecoder, text: str, count: int | None = None) -> Int
     """
     ids, context = instance(decoder, TrainedDecoder, "decoder").numbers(text), decoder.context
     many = (len(ids) - 1) // context
-    count = many if count is None else non_negative_integer(count, "count")
-    if not 0 < count <= many:
-        raise ValueError(f"text, count: expected from 1 to {many} windows of {context} characters, got {count}")
-    starts = np.arange(count) * many // count * context
+    wanted = many if count is None else non_negative_integer(count, "count")
+    if not 0 < wanted <= many:
+        raise ValueError(f"text, count: expected from 1 to {many} windows of {context} characters, got {wanted}")
+    starts = np.arange(wanted) * many // wanted * context
     return ids[starts[:, None] + np.arange(context + 1)]
 
 
 def bits(
     decoder: TrainedDecoder,
-    ids: Int[Numpy, "windows length"],
+    ids: Int[ArrayLike, "windows length"],
     *,
     kept: Real[ArrayLike, "layers width width"] | None = None,
     patterns: Mapping[Head, Real[ArrayLike, "n n"]] | None = None,
     units: Real[ArrayLike, "layers hidden"] | None = None,
-) -> Float[Numpy, "windows"]:
-    """Mean cross-entropy of the next character in bits, for each window.
+) -> Float[Numpy, "windows n"]:
+    """Cross-entropy of each next character in bits, given the n = length - 1 characters of its window up to there.
 
     kept : a matrix for each layer, by which the joined outputs of its heads are multiplied (`without`, `projected`).
-    patterns : attention matrices of n = length - 1 tokens that replace those of the named heads, (layer, head).
+    patterns : attention matrices of n tokens that replace those of the named heads, (layer, head).
     units : factors of the hidden units of each layer's feed-forward part.
     """
     ids = _ids(decoder, ids)
@@ -60,7 +61,9 @@ def bits(
     return np.concatenate(found)
 
 
-def attention(decoder: TrainedDecoder, ids: Int[Numpy, "windows length"]) -> Float[Numpy, "windows layers heads n n"]:
+def attention(
+    decoder: TrainedDecoder, ids: Int[ArrayLike, "windows length"]
+) -> Float[Numpy, "windows layers heads n n"]:
     """Attention weights of every head on the first n = length - 1 characters of each window."""
     ids = _ids(decoder, ids)
     given = _Version(decoder, ids.shape[1] - 1, None, None, None)
@@ -96,7 +99,7 @@ def projected(
     layers, _, width = _sizes(decoder)
     many = floats(directions, "directions", ndim=1)
     if many.shape != (layers,) or np.any(many != np.round(many)) or many.min() < 0 or many.max() > width:
-        raise ValueError(f"directions: expected {layers} whole numbers from 0 to {width}, got {directions}")
+        raise ValueError(f"directions: expected {layers} whole numbers from 0 to {width}, got {many}")
     rng = generator(rng)
     found = []
     for count in many.astype(int):
@@ -105,26 +108,18 @@ def projected(
     return np.stack(found)
 
 
-def greedy(
-    decoder: TrainedDecoder, ids: Int[Numpy, "windows length"], *, report: Any = None
-) -> list[tuple[Head, float]]:
+def greedy_order(decoder: TrainedDecoder, ids: Int[ArrayLike, "windows length"]) -> list[Head]:
     """Remove one head after the other, each time the one whose removal costs least on the given windows.
 
-    Returns the heads in the order of their removal, and the mean bits per character after each. Judge the order on
-    other windows than those that chose it.
-    report : called with the number of heads that are gone, after each step.
+    Returns all heads, (layer, head), in the order of their removal. Judge the order on other windows than those that
+    chose it.
     """
     layers, heads, _ = _sizes(decoder)
     left = [(layer, head) for layer in range(layers) for head in range(heads)]
-    gone: list[tuple[Head, float]] = []
+    gone: list[Head] = []
     while left:
-        costs = [
-            float(bits(decoder, ids, kept=without(decoder, [*(h for h, _ in gone), one])).mean()) for one in left
-        ]
-        best = int(np.argmin(costs))
-        gone.append((left.pop(best), costs[best]))
-        if report is not None:
-            report(len(gone))
+        costs = [float(bits(decoder, ids, kept=without(decoder, [*gone, one])).mean()) for one in left]
+        gone.append(left.pop(int(np.argmin(costs))))
     return gone
 
 
@@ -133,29 +128,29 @@ class _Version:
 
     def __init__(self, decoder: TrainedDecoder, n: int, kept: Any, patterns: Any, units: Any) -> None:
         self.decoder, self.n = decoder, n
-        layers, heads, width = _sizes(decoder)
+        layers, _, width = _sizes(decoder)
         self.output = [self._parameter(layer, "project.3.weight").T for layer in range(layers)]
         if kept is not None:
             matrices = floats(kept, "kept")
             if matrices.shape != (layers, width, width):
                 raise ValueError(f"kept: expected shape ({layers}, {width}, {width}), got {matrices.shape}")
-            self.output = [m.astype(np.float32) @ W for m, W in zip(matrices, self.output, strict=True)]
+            self.output = [_moderate(m, "kept") @ W for m, W in zip(matrices, self.output, strict=True)]
         self.patterns: dict[Head, Floats] = {}
         if not isinstance(patterns, Mapping | None):
             raise TypeError(f"patterns: expected a mapping from heads to matrices, got {type(patterns).__name__}")
         for head in _heads(decoder, patterns or {}, "patterns"):
-            P = np.asarray(row_stochastic((patterns or {})[head], "patterns"))
+            P = floats(row_stochastic((patterns or {})[head], "patterns"), "patterns")
             if P.shape != (n, n):
                 raise ValueError(f"patterns: expected matrices of shape ({n}, {n}), got {P.shape}")
             self.patterns[head] = P.astype(np.float32)
         self.units = None
         if units is not None:
-            self.units = floats(units, "units").astype(np.float32)
+            self.units = _moderate(floats(units, "units"), "units")
             if self.units.shape != (layers, 4 * width):
                 raise ValueError(f"units: expected shape ({layers}, {4 * width}), got {self.units.shape}")
 
     def run(self, ids: NDArray[np.int64], weights: list[Floats] | None = None) -> Floats:
-        """Bits per character of each window; the attention weights of each layer are appended to `weights`."""
+        """Bits of each character of each window; the attention weights of each layer are appended to `weights`."""
         decoder, n = self.decoder, self.n
         layers, heads, width = _sizes(decoder)
         x = decoder.parameters["characters.weight"][ids[:, :-1]] + decoder.parameters["positions.weight"][:n]
@@ -189,8 +184,8 @@ class _Version:
         picked = np.take_along_axis(logits, ids[:, 1:, None], axis=-1)[..., 0]
         largest = logits.max(axis=-1)
         loss = np.log(np.exp(logits - largest[..., None]).sum(axis=-1, dtype=float)) + largest - picked
-        bits: Floats = loss.mean(axis=-1) / np.log(2)
-        return bits
+        found: Floats = loss / np.log(2)
+        return found
 
     def _parameter(self, layer: int, name: str) -> Floats:
         return self.decoder.parameters[f"layers.{layer}.{name}"]
@@ -203,6 +198,14 @@ def _normalised(x: Floats, weight: Floats, bias: Floats) -> Floats:
     x = x - x.mean(axis=-1, keepdims=True)
     scaled: Floats = x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + np.float32(_EPSILON)) * weight + bias
     return scaled
+
+
+def _moderate(factors: Floats, name: str) -> Floats:
+    """Factors in single precision; those that could leave its range are a `ValueError`."""
+    if np.abs(factors).max() > _LARGEST:
+        raise ValueError(f"{name}: expected factors of at most {_LARGEST:g}, got one of {np.abs(factors).max():.3g}")
+    small: Floats = np.where(np.abs(factors) < 1 / _LARGEST, 0, factors).astype(np.float32)
+    return small
 
 
 def _sizes(decoder: TrainedDecoder) -> tuple[int, int, int]:
@@ -221,12 +224,11 @@ def _heads(decoder: TrainedDecoder, value: Any, name: str) -> list[Head]:
     return list(value)
 
 
-def _ids(decoder: TrainedDecoder, ids: Any) -> NDArray[np.int64]:
-    decoder, ids = instance(decoder, TrainedDecoder, "decoder"), np.asarray(ids)
+def _ids(decoder: TrainedDecoder, value: Any) -> NDArray[np.int64]:
+    decoder, ids = instance(decoder, TrainedDecoder, "decoder"), floats(value, "ids")
     longest, alphabet = decoder.context + 1, len(decoder.alphabet)
-    if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer) or not 2 <= ids.shape[1] <= longest or not len(ids):
-        got = f"shape {ids.shape} and dtype {ids.dtype}"
-        raise ValueError(f"ids: expected whole numbers of shape (windows, 2 to {longest}), got {got}")
-    if ids.min() < 0 or ids.max() >= alphabet:
-        raise ValueError(f"ids: expected numbers from 0 to {alphabet - 1}, got {ids.min()} to {ids.max()}")
+    if ids.ndim != 2 or not 2 <= ids.shape[1] <= longest:
+        raise ValueError(f"ids: expected whole numbers of shape (windows, 2 to {longest}), got shape {ids.shape}")
+    if np.any(ids != np.round(ids)) or not 0 <= ids.min() <= ids.max() < alphabet:
+        raise ValueError(f"ids: expected whole numbers from 0 to {alphabet - 1}, got {ids.min():g} to {ids.max():g}")
     return ids.astype(np.int64)

@@ -50,11 +50,15 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         path = run(given.out, given.seeds, given.steps, device=given.device, text=given.text, command=line)
     except KeyboardInterrupt:
-        return stop("train", f"interrupted; finished seeds are in {given.out}, and the same command does the others", 130)
+        return stop(
+            "train", f"interrupted; finished seeds are in {given.out}, and the same command does the others", 130
+        )
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise
-        return stop("train", f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"', 1)
+        return stop(
+            "train", f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"', 1
+        )
     except OSError as error:
         return stop("train", f"cannot read or write {error.filename or given.out} ({error.strerror or error})", 1)
     except (ValueError, TypeError) as error:
@@ -211,9 +215,9 @@ def replace(path: Path, content: bytes) -> None:
         raise
 
 
-def stop(command: str, message: str, status: int) -> int:
+def stop(command: str, message: str, status: int, *, room: str = "heads") -> int:
     """Say why a command of this package ends, and return its exit status."""
-    print(f"python -m attnmath.heads.{command}: {message}", file=sys.stderr)
+    print(f"python -m attnmath.{room}.{command}: {message}", file=sys.stderr)
     return status
 
 

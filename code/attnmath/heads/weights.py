@@ -116,7 +116,7 @@ def one_training(settings: Settings, text: str, device: str) -> tuple[bytes, dic
 
 
 def _distance(settings: Settings, Q: Any, K: Any) -> dict[str, float] | None:
-    """Largest difference from the shipped queries and keys, beside their own largest size; None for another training."""
+    """Largest difference from the shipped queries and keys, and their largest entry; None for another training."""
     shipped = load_decoders()
     if settings.seed not in shipped.seeds or settings.steps != STEPS or shipped.Q.shape[1:] != Q.shape:
         return None
