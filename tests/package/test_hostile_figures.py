@@ -165,8 +165,10 @@ LEFT_OUT = {
     "translation.sweep.write_provenance": "writes a file: see test_translation",
     "translation.table.read_table": "reads a file: see test_translation",
     "translation.verdicts.judge": "takes the whole table: see test_translation",
-    **{f"translation.training.{name}": "trains: see test_translation"
-       for name in ("run", "train", "loss", "measure", "bleu", "translations", "stability", "tensors", "shifted")},
+    **{
+        f"translation.training.{name}": "trains: see test_translation"
+        for name in ("run", "train", "loss", "measure", "bleu", "translations", "stability", "tensors", "shifted")
+    },
 }
 
 
