@@ -367,7 +367,7 @@ def test_settings_name_what_is_wrong(changes: dict, message: str) -> None:
 
 def test_the_grid_goes_seed_by_seed_and_has_each_run_once() -> None:
     runs = sweep.grid()
-    assert len(runs) == len(set(runs)) == 180 and [run.seed for run in runs] == sorted(run.seed for run in runs)
+    assert len(runs) == len(set(runs)) == 190 and [run.seed for run in runs] == sorted(run.seed for run in runs)
     main = sweep.grid(["main"], seeds=[7])
     assert {(run.design, run.pairs) for run in main} == {(design, n) for design in MAIN for n in PAIRS}
     assert {run.pairs for run in sweep.grid(["extra", "equal"])} == set(EXTRA_PAIRS)

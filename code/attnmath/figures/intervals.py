@@ -10,7 +10,7 @@ from jaxtyping import Real
 from matplotlib.axes import Axes
 
 from attnmath.arrays import ArrayLike
-from attnmath.checks import one_of
+from attnmath.checks import flag, one_of
 from attnmath.figures.drawing import (
     SCALES,
     axes_or_new,
@@ -29,14 +29,14 @@ Place = Literal["best", "lower right", "upper right", "upper left", "lower left"
 def values_with_intervals(
     points: Mapping[str, Real[ArrayLike, "_ 4"]], *, xlabel: str = "", ylabel: str = "",
     xscale: str = "linear", ticks: Real[ArrayLike, "_"] | None = None, level: float | None = None, dodge: float = 1.0,
-    place: Place | None = "best", ax: Axes | None = None,
+    connected: bool = True, place: Place | None = "best", ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw values with their intervals against a quantity, a line for each label.
 
     points : label to rows of x, value, lower and upper end of its interval.
     xscale : "linear" or "log".  ticks : the only marks of the horizontal axis.  level : a grey line across the Axes.
     dodge : factor between the x of two labels, so that bars do not hide one another.
-    place : of the legend, or None for none.
+    connected : join the points of a label by lines.  place : of the legend, or None for none.
     """
     log = one_of(xscale, SCALES, "xscale") == "log"
     tables = [(label, _intervals(rows, name, log)) for label, rows, name in labelled(points, "points")]
@@ -44,6 +44,7 @@ def values_with_intervals(
     words(xlabel, "xlabel")
     words(ylabel, "ylabel")
     height = None if level is None else number(level, "level")
+    connected = flag(connected, "connected")
     if place is not None:
         one_of(place, ("best", "lower right", "upper right", "upper left", "lower left"), "place")
     moved = [dodged(table[:, 0], dodge, len(tables))[at] for at, (_, table) in enumerate(tables)]
@@ -52,8 +53,9 @@ def values_with_intervals(
         ax.axhline(height, color="0.6", linewidth=1.2, zorder=1)
     for (label, table), x, style in zip(tables, moved, line_styles(), strict=False):
         _, middle, low, high = table.T
+        line = style if connected else style | {"linestyle": "none"}
         ax.errorbar(x, middle, [middle - low, high - middle], label=label, capsize=2, markersize=5, elinewidth=1,
-                    alpha=0.85, **style)  # fmt: skip
+                    alpha=0.85, **line)  # fmt: skip
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale)
     if marks is not None:
         ax.set_xticks(marks, [f"{tick:g}" for tick in marks])

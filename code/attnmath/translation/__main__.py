@@ -1,6 +1,6 @@
 """Command line: ``python -m attnmath.translation --out translation.csv --jobs 2`` runs the sweep, or what is left.
 
-The three parts have 180 runs together. A run that is in the table is not repeated, so that the command goes on where
+The three parts have 190 runs together. A run that is in the table is not repeated, so that the command goes on where
 it was interrupted.
 """
 

@@ -44,6 +44,7 @@ DESIGNS: Mapping[str, Design] = MappingProxyType({
     "hybrid": Design(frozen=7, learned=1),
     "narrow": Design(learned=1),
     "patterns": Design(patterns=7),
+    "alone": Design(patterns=1),
 })  # fmt: skip
 
 

@@ -28,12 +28,12 @@ def grid(
     """Every run of the parts, seed by seed; `fixed` goes to `Settings` as it is.
 
     main : the four designs of the comparison at each number of pairs.
-    extra : the other five at `EXTRA_PAIRS`, as far as these are among the pairs.
+    extra : the other six at `EXTRA_PAIRS`, as far as these are among the pairs.
     equal : designs with fewer trained parameters, there too, the encoder's feed-forward parts widened until the numbers
         of trained parameters are equal.
 
     >>> len(grid(["main"])), len(grid())
-    (100, 180)
+    (100, 190)
     """
     runs.each("parts", parts, lambda value, name: one_of(value, PARTS, name))
     runs.each("pairs", pairs, positive_integer)

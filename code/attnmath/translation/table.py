@@ -10,7 +10,7 @@ from attnmath.sweeps.tables import Table
 
 #: The designs, the main comparison first, and the numbers of training pairs.
 MAIN = ("learned", "fixed", "single", "orthogonal")
-EXTRA = ("gaussian", "orthogonal_values", "hybrid", "narrow", "patterns")
+EXTRA = ("gaussian", "orthogonal_values", "hybrid", "narrow", "patterns", "alone")
 DESIGN_NAMES = MAIN + EXTRA
 PAIRS = (500, 1500, 5000, 15000, 50000)
 #: Numbers of pairs of the extra designs and of the controls with equally many trained parameters.
