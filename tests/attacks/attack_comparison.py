@@ -63,6 +63,29 @@ def the_rank_bounds_the_weight(A, B):
     return at_most(on_shifts(through_a_bottleneck(A, B)), 2, rounding(64 * A.shape[1], 1.0))
 
 
+def with_signs(Q: Array, K: Array, lowest: float = 0.0, per_rank: float = 1.0) -> Judged:
+    """Weights of rank at most d + 1 from d features with signs, of which the smallest is `lowest` / n."""
+    n, d = Q.shape[1:]
+    S = Q @ (K - K.mean(axis=1, keepdims=True)).swapaxes(1, 2)
+    size = d * np.abs(Q).max((1, 2)) * np.abs(K).max((1, 2))
+    scale = np.maximum(-S.min((1, 2)), np.maximum(1e-6 * size, 1e-100))  # S = 0 but for rounding gives equal weights
+    A = (1 + (1 - lowest) * S / scale[:, None, None]) / n
+    return at_most(on_shifts(A), per_rank * (d + 1), rounding(64 * n, 1e6))
+
+
+@attack(
+    "theorem-distinct-targets",
+    "report/expressivity-row",
+    on=square,
+    wrong={
+        "weights below 0": lambda Q, K, V: with_signs(Q, K, lowest=-1.0),
+        "half the rank": lambda Q, K, V: with_signs(Q, K, per_rank=0.5),
+    },
+)
+def the_rank_bounds_weights_from_signs(Q, K, V):
+    return with_signs(Q, K)
+
+
 circles = instances.integers(n=(2, 40), power=(6, 9))
 
 
