@@ -1,7 +1,8 @@
-"""What heads are worth to a model: its own output with some of them removed, or replaced by fixed patterns (1.2.3).
+"""What heads are worth to a model: its own output with some of them removed, or replaced by fixed patterns.
 
-The model is a trained decoder whose weights are at hand (`attnmath.heads.load_decoder`). Its output is judged in bits
-per character on windows of text that do not overlap, so that two versions are compared window by window.
+The heads are those of the report's section 1.2.3. The model is a trained decoder whose weights are at hand
+(`attnmath.heads.load_decoder`). Its output is judged in bits per character on windows of text that do not overlap, so
+that two versions are compared window by window.
 """
 
 from __future__ import annotations
