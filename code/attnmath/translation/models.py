@@ -124,6 +124,11 @@ def _frozen(law: str, rng: np.random.Generator) -> Float[Tensor, "d d"]:
     return torch.from_numpy(drawn).float()
 
 
+def _dropped(module: nn.Module, x: Tensor) -> Tensor:
+    """Dropout while the module trains; its draws come from torch's generator, which `training.train` seeds."""
+    return nn.functional.dropout(x, DROPOUT, module.training)
+
+
 class EncoderLayer(nn.Module):
     """Self-attention of the design and a feed-forward part, each with its normalisation before it."""
 
@@ -131,13 +136,12 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.attention, self.forward_part = EncoderAttention(design, frozen), _feed_forward(hidden)
         self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(2))
-        self.drop = nn.Dropout(DROPOUT)
 
     def forward(self, x: Tensor, padding: Tensor, patterns: Tensor) -> tuple[Tensor, Tensor]:
         """Return the layer's output and its heads' weights."""
         mixed, a = self.attention(self.norms[0](x), padding, patterns)
-        x = x + self.drop(mixed)
-        return x + self.drop(self.forward_part(self.norms[1](x))), a
+        x = x + _dropped(self, mixed)
+        return x + _dropped(self, self.forward_part(self.norms[1](x))), a
 
 
 class DecoderLayer(nn.Module):
@@ -147,14 +151,13 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.own, self.cross, self.forward_part = Attention(), Attention(), _feed_forward(HIDDEN)
         self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(3))
-        self.drop = nn.Dropout(DROPOUT)
 
     def forward(self, x: Tensor, memory: Tensor, future: Tensor, padding: Tensor) -> Tensor:
         """Return the layer's output."""
         y = self.norms[0](x)
-        x = x + self.drop(self.own(y, y, future))
-        x = x + self.drop(self.cross(self.norms[1](x), memory, padding))
-        return x + self.drop(self.forward_part(self.norms[2](x)))
+        x = x + _dropped(self, self.own(y, y, future))
+        x = x + _dropped(self, self.cross(self.norms[1](x), memory, padding))
+        return x + _dropped(self, self.forward_part(self.norms[2](x)))
 
 
 class Translator(nn.Module):
@@ -179,7 +182,6 @@ class Translator(nn.Module):
         self.decoder = nn.ModuleList(DecoderLayer() for _ in range(DECODER_LAYERS))
         self.norm_encoder, self.norm_decoder = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
         self.read = _linear(WIDTH, TARGET_SIZE)
-        self.drop = nn.Dropout(DROPOUT)
         self.register_buffer(
             "positions", torch.from_numpy(sinusoidal(TARGET_SLOTS + 1, WIDTH)).float(), persistent=False
         )
@@ -206,7 +208,7 @@ class Translator(nn.Module):
         n = source.shape[1]
         padding = _hidden(source == PAD)[:, None, None, :]
         patterns = self.patterns[(source != PAD).sum(1)][..., :n, :n]
-        x = self.drop(self.embed_source(source) * math.sqrt(WIDTH) + self.positions[:n])
+        x = _dropped(self, self.embed_source(source) * math.sqrt(WIDTH) + self.positions[:n])
         weights = []
         for layer in self.encoder:
             x, a = layer(x, padding, patterns)
@@ -216,7 +218,7 @@ class Translator(nn.Module):
     def decode(self, memory: Tensor, source: Int[Tensor, "size n"], shifted: Int[Tensor, "size m"]) -> Tensor:
         """Return logits of each next target token, from the tokens before it."""
         m = shifted.shape[1]
-        x = self.drop(self.embed_target(shifted) * math.sqrt(WIDTH) + self.positions[:m])
+        x = _dropped(self, self.embed_target(shifted) * math.sqrt(WIDTH) + self.positions[:m])
         padding = _hidden(source == PAD)[:, None, None, :]
         for layer in self.decoder:
             x = layer(x, memory, self.future[:m, :m], padding)

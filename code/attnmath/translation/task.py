@@ -280,8 +280,8 @@ _MARKS = {"noun": "n", "adjective": "j", "verb": "v", "adverb": "w", "prepositio
 def sentence(tokens: Int[ArrayLike, "length"], language: str) -> str:
     """Write tokens of the source or the target language as made-up words; the last letter shows the word's class.
 
-    >>> sentence([3, 7, 140], "source")
-    'baq det fapen'
+    >>> sentence([3, 7, 167], "source")
+    'baq got ban'
     """
     first, classes = {"source": (SOURCE, _SOURCE_CLASSES), "target": (TARGET, _TARGET_CLASSES)}[
         one_of(language, ("source", "target"), "language")
