@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import instances
 import numpy as np
-from hunt import attack, equal, no_attack, rounding
+from hunt import attack, equal, rounding
 from instances import Array, Kind
 
 # One wrong word -----------------------------------------------------------------------------------------------------
@@ -82,11 +82,3 @@ def one_wrong_word_costs(R, T):
 )
 def one_wrong_word_spoils_n_runs_of_n(R, T):
     return one_wrong_word_costs(R, T)
-
-
-# What was measured --------------------------------------------------------------------------------------------------
-
-no_attack(
-    "low_resource/jitter",
-    because="measured: It compares the gradients of two designs in the shipped table of trained models.",
-)
