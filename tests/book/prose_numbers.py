@@ -17,7 +17,7 @@ from itertools import accumulate
 from notebook_rules import Notebook, text
 
 #: How many cells away a number of the prose may be computed, and how many cells are the opening of a chapter.
-REACH, OPENING = 10, 3
+REACH, OPENING = 8, 3
 _CLOSING = "## What to remember"
 _SPACE = r"(?:[ ,\u2009\u202f]|\\,|\{,\})"
 #: Digits in groups of three, or in one piece, and perhaps decimals; not the parts of 5.1.4 and not those of a name.
