@@ -304,7 +304,6 @@ def _word(number: int, name: str, syllables: tuple[str, ...]) -> str:
     return ("-" if ending else "") + "".join(syllables[digit] for digit in digits) + _MARKS[name]
 
 
-@lru_cache(maxsize=2)
 def corpus(seed: int, pairs: int) -> Corpus:
     """Return the language pair of a seed with so many different training pairs.
 
@@ -315,7 +314,11 @@ def corpus(seed: int, pairs: int) -> Corpus:
     >>> bool((few.training.source == many.training.source[:100]).all())
     True
     """
-    seed, pairs = non_negative_integer(seed, "seed"), positive_integer(pairs, "pairs", at_most=10**6)
+    return _corpus(non_negative_integer(seed, "seed"), positive_integer(pairs, "pairs", at_most=10**6))
+
+
+@lru_cache(maxsize=2)
+def _corpus(seed: int, pairs: int) -> Corpus:
     rng = np.random.default_rng([seed, 1])
     language = draw_language(rng)
     held = np.unique(draw_sources(2 * (VALIDATION + TEST), language, rng), axis=0)
