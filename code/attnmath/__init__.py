@@ -15,7 +15,34 @@ Rooms, each named by what the textbook calls the thing:
 * `attnmath.ledger`: claims, verdicts, and the evidence a verdict needs;
 * `attnmath.figures`: functions that draw on given Axes, and `show`, which ends a figure cell.
 
-What attention itself computes takes numpy arrays and torch tensors alike; torch is optional.
+What attention itself computes takes numpy arrays and torch tensors alike; torch is optional. A module directly
+below this one is imported when it is first named:
+
+>>> import attnmath
+>>> attnmath.attention.softmax([0.0, 0.0])
+array([0.5, 0.5])
+
+``python -m attnmath`` lists the commands.
 """
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
+
+__version__ = "1.0.0"
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _modules():
+        raise AttributeError(f"module attnmath: expected one of its modules, {', '.join(_modules())}, got {name}")
+    return import_module(f"attnmath.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_modules()])
+
+
+def _modules() -> list[str]:
+    return [found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_")]

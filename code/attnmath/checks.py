@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from attnmath.arrays import Array
 
+#: Floating-point numbers in an array of numpy.
 Floats: TypeAlias = NDArray[Any]
+#: What a function takes and gives back.
 Named = TypeVar("Named")
 
 #: Largest integer below which every integer is a float64.

@@ -30,6 +30,7 @@ from attnmath.checks import (
 )
 
 Floats = NDArray[Any]
+#: A law of components: a generator and a shape go in, draws come out.
 Sampler = Callable[[np.random.Generator, tuple[int, ...]], Float[Numpy, "..."]]
 
 #: Limit of d_k times the Kolmogorov distance for Gaussian components: the first Edgeworth term is

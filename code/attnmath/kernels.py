@@ -33,6 +33,7 @@ from attnmath.checks import (
     silent,
 )
 
+#: A feature map: queries or keys go in, the features of each come out.
 FeatureMap = Callable[[Float[Array, "... d_k"]], Float[Array, "... r"]]
 
 #: The exponent of 0: below those of all numbers.

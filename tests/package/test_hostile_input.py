@@ -24,7 +24,6 @@ KNOWN = {
 TIMES_AND_FILES = {
     "cost.peak_memory",
     "dot_product.student_t",
-    "heads.extract.archive",
     "heads.load.load_decoder",
     "heads.load.load_decoders",
     "heads.load.load_heads",

@@ -457,7 +457,7 @@ def test_what_is_no_notebook_is_named_in_one_line(tmp_path: Path, text: str, wor
     (root / "chapters/one.ipynb").write_text(text)
     with pytest.raises(SystemExit):
         main([str(root)])
-    [line] = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "one.ipynb" in line]
     assert "one.ipynb: expected" in line and words in line
 
 

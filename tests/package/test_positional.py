@@ -15,6 +15,7 @@ from backends import torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnmath import records
 from attnmath.experiments import locality as experiment
 from attnmath.fixed_patterns import PATTERNS, fixed_patterns
 from attnmath.heads import corpus, load, locality, positional, prune, pruning
@@ -316,7 +317,8 @@ def test_the_weights_command_trains_once(tmp_path: Path, capsys: pytest.CaptureF
     assert weights.main(["--out", str(tmp_path), "--device", "abacus"]) == 2
     assert "python -m attnmath.heads.weights: error: device: expected one that torch can use" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
-    assert weights.main(["--out", str(tmp_path / "file"), "--steps", "1"]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        weights.main(["--out", str(tmp_path / "file"), "--steps", "1"])
 
 
 def test_the_table_that_ships_is_the_one_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,14 +352,15 @@ def test_the_pruning_command_goes_on_where_it_was(
     monkeypatch.setattr(prune, "_cases", lambda kind: iter([(kind, 0, 1)] if kind != "trained-on" else []))
     assert prune.main(["--out", str(tmp_path), "--kinds", "zero", "units"]) == 0
     assert prune.main(["--out", str(tmp_path)]) == 0
-    rows = prune._rows((tmp_path / "pruning.csv").read_text())
+    rows = records.read(tmp_path / "pruning.csv", prune.Row, "pruning")
     assert [row.kind for row in rows] == [kind for kind in prune.KINDS if kind != "trained-on"]
     first = {row.kind: row.rise for row in rows}
     assert first["zero"] == first["greedy"] and first["zero"] != first["mean"]
     (tmp_path / "pruning.csv").write_text("a,b\n1,2\n")
     capsys.readouterr()
     assert prune.main(["--out", str(tmp_path)]) == 2
-    assert "pruning: expected a table of python -m attnmath.heads.prune, got columns" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "pruning: expected the columns kind, case, removed," in said and "got ['a', 'b']" in said
 
 
 def test_near_keys_are_counted_from_the_predicted_character() -> None:
@@ -389,11 +392,11 @@ def test_the_locality_command_goes_on_where_it_was(
     monkeypatch.setattr(experiment, "SIZES", {**experiment.SIZES, "steps": 1, "width": 8})
     monkeypatch.setattr(experiment, "WINDOWS", 4)
     assert experiment.main(["--out", str(tmp_path), "--seeds", "1"]) == 0
-    first = experiment._rows((tmp_path / "locality.csv").read_text())
+    first = records.read(tmp_path / "locality.csv", experiment.Row, "locality")
     assert [(row.form, row.seed) for row in first] == [(form, 1) for form in experiment.FORMS]
     monkeypatch.setattr(experiment, "one", lambda form, seed, text: experiment.Row(form, seed, 0, 0, 0, 0, 0))
     assert experiment.main(["--out", str(tmp_path), "--seeds", "1", "0"]) == 0
-    again = experiment._rows((tmp_path / "locality.csv").read_text())
+    again = records.read(tmp_path / "locality.csv", experiment.Row, "locality")
     assert set(first) < set(again) and len(again) == 6
     capsys.readouterr()
     assert experiment.main(["--out", str(tmp_path), "--seeds", "1", "1"]) == 2

@@ -461,12 +461,12 @@ def test_an_interruption_says_how_to_go_on(tmp_path: Path, monkeypatch, capsys) 
 
 def test_the_command_names_bad_arguments(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(comparison, "imported", lambda name: types.ModuleType(name))
-    assert command(monkeypatch, "--out", tmp_path, "--lengths", 0) == 2
-    assert "lengths: expected a positive integer" in capsys.readouterr().err
-    assert command(monkeypatch, "--out", tmp_path, "--threads", 0) == 2
-    assert "threads: expected a positive integer" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert command(monkeypatch, "--out", tmp_path, "--threads", 1025) == 2
+    assert "threads: expected a positive integer, at most 1024" in capsys.readouterr().err
     for arguments, words in (
-        (("--out", tmp_path / "none"), "argument --out: expected a directory"),
+        (("--out", tmp_path, "--lengths", 0), "argument --lengths: expected a whole number of at least 1, got 0"),
+        (("--out", tmp_path / "file"), "argument --out: expected a folder to write to, got"),
         (("--out", tmp_path, "--packages", "other"), "argument --packages: invalid choice"),
     ):
         with pytest.raises(SystemExit):

@@ -213,7 +213,7 @@ def test_the_command_runs_and_describes_itself(tmp_path: Path) -> None:
     assert (tmp_path / "t.json").is_file()
     assert json.loads((tmp_path / "t.json").read_text())["devices"] == ["cpu"]
     for choice, words in (
-        (["--rates", "0"], "rates: expected a positive"),
+        (["--rates", "0"], "argument --rates: expected a number above 0, got 0"),
         (["--device", "abacus"], "device: expected"),
     ):
         wrong = subprocess.run([*command, *choice], capture_output=True, text=True, check=False)
@@ -280,12 +280,11 @@ def test_a_full_disk_is_one_line_and_the_next_run_goes_on(tmp_path: Path) -> Non
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     status, lines = last_lines(command("--out", str(tmp_path)))
-    assert status == 2 and lines == [
-        f"python -m attnmath.recall: argument --out: expected a file, got the folder {tmp_path}"
-    ]
+    said = f"argument --out: expected a file to write, got the folder {tmp_path} (--help lists the options)"
+    assert status == 2 and lines == [f"python -m attnmath.recall: {said}"]
     (tmp_path / "file").touch()
     status, lines = last_lines(command("--out", str(tmp_path / "file" / "t.csv")))
-    assert status == 1 and len(lines) == 1 and "cannot write" in lines[0]
+    assert status == 2 and len(lines) == 1 and f"{tmp_path / 'file'} is a file" in lines[0]
 
 
 @pytest.mark.parametrize("missing", ["joblib", "torch", "tqdm"])
@@ -294,7 +293,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, missing: str) -> None:
     path = os.pathsep.join([str(tmp_path), str(Path(sweep.__file__).parents[2])])
     environment = os.environ | {"PYTHONPATH": path}
     status, lines = last_lines(command("--out", str(tmp_path / "t.csv"), env=environment))
-    assert status == 1 and len(lines) == 1 and f"{missing} is not installed" in lines[0] and ".[train]" in lines[0]
+    assert status == 1 and len(lines) == 1 and f"{missing} is not installed" in lines[0] and "[train]" in lines[0]
     help_alone = subprocess.run([sys.executable, "-m", "attnmath.recall", "--help"], env=environment, check=True,
                                 capture_output=True, text=True)  # fmt: skip
     assert "1710 runs" in help_alone.stdout

@@ -411,7 +411,7 @@ def test_the_command_writes_a_table_and_says_what_is_wrong(tmp_path: Path) -> No
     assert good.returncode == 0 and "4 new runs" in good.stdout, good.stderr
     assert len(table.read_table(out)) == 4 and json.loads(out.with_suffix(".json").read_text())["pairs"] == [20]
     bad = call("--out", str(tmp_path))
-    assert bad.returncode == 2 and "expected a file, got the folder" in bad.stderr
+    assert bad.returncode == 2 and "expected a file to write, got the folder" in bad.stderr
 
 
 # --- the shipped table and the verdicts ----------------------------------------------------------

@@ -21,6 +21,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 from attnmath.derive.expectation import E, is_random, random_atoms
 
+#: A summation index, and the first and the last value that it takes.
 Limits = tuple[sp.Symbol, sp.Expr, sp.Expr]
 
 # What only a named rule may look into.

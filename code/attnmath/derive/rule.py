@@ -10,6 +10,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+#: What a rule does to a line.
 Rewrite = Callable[[sp.Expr], sp.Expr]
 
 

@@ -7,31 +7,29 @@ Small decoders learn Python's documentation in three forms. Everything else is e
   near characters of the text lie at places far apart;
 * shuffled: all characters of the text in a random order. No character depends on another.
 
-DIR gets locality.csv, one row for each form and seed, and locality.json, which says how they came about. Rows that are
-done are not repeated.
+A row that is done is not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
-import io
 import json
 import platform
-import sys
-from dataclasses import asdict, dataclass, fields
-from importlib import resources
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from attnmath import commands, records
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import flag, integers, positive_integer
 from attnmath.heads import corpus
-from attnmath.heads.train import EXTRA, replace, stop, torch_version
+from attnmath.heads.train import torch_version
+from attnmath.records import replace
+from attnmath.threads import one_thread
 
 if TYPE_CHECKING:
     from attnmath.heads.decoder import Decoder, Settings
@@ -43,6 +41,16 @@ FORMS, SEEDS = ("text", "scattered", "shuffled"), tuple(range(4))
 #: Sizes of the decoders, and how many places count as near.
 SIZES = {"layers": 2, "heads": 2, "width": 48, "context": 32, "steps": 600, "batch": 16}
 NEAR, WINDOWS = 4, 64
+
+_COMMAND = commands.Command(
+    "attnmath.experiments.locality",
+    __doc__,
+    takes="about three minutes for the twelve decoders on a processor.",
+    writes="locality.csv in the folder --out, a row for each form of the text and seed; and locality.json, a record of "
+    "the command, versions and settings.",
+    kept="rows that are done are in {out}, and the same command does the others",
+    extra="train",
+)
 
 
 @dataclass(frozen=True)
@@ -64,37 +72,27 @@ class Row:
 
 def load_locality() -> tuple[Row, ...]:
     """Load the table that ships with the package, after checking its hash."""
-    content = (resources.files("attnmath") / "data" / "locality.csv").read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != TABLE:
-        raise ValueError(f"locality: expected a table with SHA-256 {TABLE}, got {found}")
-    return _rows(content.decode())
+    return records.shipped("locality", Row, TABLE)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Train the missing decoders, write the two files; return the exit status."""
-    line = " ".join(["python -m attnmath.experiments.locality", *(sys.argv[1:] if arguments is None else arguments)])
-    parser = argparse.ArgumentParser(prog="python -m attnmath.experiments.locality", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
-    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), help="default: 0 to 3")
-    given = parser.parse_args(arguments)
-    try:
-        path = run(given.out, tuple(given.seeds), command=line)
-    except KeyboardInterrupt:
-        reason = f"interrupted; rows that are done are in {given.out}, and the same command does the others"
-        return stop("locality", reason, 130, room="experiments")
-    except ModuleNotFoundError as error:
-        if error.name not in EXTRA:
-            raise
-        reason = f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"'
-        return stop("locality", reason, 1, room="experiments")
-    except OSError as error:
-        reason = f"cannot read or write {error.filename or given.out} ({error.strerror or error})"
-        return stop("locality", reason, 1, room="experiments")
-    except ValueError as error:
-        return stop("locality", f"error: {error}", 2, room="experiments")
-    print(f"{path}, described in {path.with_suffix('.json')}")
-    return 0
+    parser = _COMMAND.parser()
+    parser.add_argument("--out", type=commands.folder, required=True, metavar="DIR", help="the folder to write to")
+    parser.add_argument(
+        "--seeds",
+        nargs="+",
+        type=commands.whole(0),
+        default=list(SEEDS),
+        metavar="SEED",
+        help="seeds, for each of which a decoder is trained on each form; default: 0 1 2 3",
+    )
+    return _COMMAND.carry_out(parser, _run, arguments)
+
+
+def _run(given: argparse.Namespace, line: str) -> str:
+    path = run(given.out, tuple(given.seeds), command=line)
+    return f"{path}, described in {path.with_suffix('.json')}"
 
 
 def run(out: Path, seeds: tuple[int, ...] = SEEDS, *, command: str = "") -> Path:
@@ -105,13 +103,13 @@ def run(out: Path, seeds: tuple[int, ...] = SEEDS, *, command: str = "") -> Path
         raise ValueError(f"seeds: expected at least one whole number from 0 on, each once, got {list(seeds)}")
     out.mkdir(parents=True, exist_ok=True)
     path = out / "locality.csv"
-    done = {(row.form, row.seed): row for row in (_rows(path.read_text()) if path.exists() else ())}
+    done = {(row.form, row.seed): row for row in records.read(path, Row, "locality")}
     text = corpus.shipped_documentation()
     for form, seed in tqdm([(form, seed) for form in FORMS for seed in seeds], unit="decoder"):
         if (form, seed) not in done:
             done[form, seed] = one(form, seed, text)
             ordered = sorted(done.values(), key=lambda row: (FORMS.index(row.form), row.seed))
-            replace(path, _table(ordered).encode())
+            replace(path, records.written(ordered, Row))
     record = {
         "command": command,
         "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": torch_version()},
@@ -126,8 +124,6 @@ def run(out: Path, seeds: tuple[int, ...] = SEEDS, *, command: str = "") -> Path
 
 def one(form: str, seed: int, text: str) -> Row:
     """Train one decoder on a form of the text, and measure its heads on windows that it has not seen."""
-    import torch
-
     from attnmath.heads.decoder import Settings, train
 
     settings = Settings(seed, **SIZES)
@@ -138,14 +134,10 @@ def one(form: str, seed: int, text: str) -> Row:
         parts = [rng.permutation(part) for part in parts]
     length = settings.context + 1
     order = rng.permutation(length) if form == "scattered" else np.arange(length)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         model = train(settings, parts[0], len(alphabet), order=order)
         windows = parts[1][np.arange(WINDOWS)[:, None] * (len(parts[1]) // WINDOWS) + order]
         weights, bits = _measured(model, windows, settings)
-    finally:
-        torch.set_num_threads(threads)
     sets = [near_keys(order, NEAR, in_text=in_text) for in_text in (False, True)]
     equal = np.tri(settings.context) / np.arange(1, settings.context + 1)[:, None]
     near, text_near = ([round(float((A * one).sum(axis=-1).mean()), 4) for A in (weights, equal)] for one in sets)
@@ -183,25 +175,6 @@ def _measured(model: Decoder, windows: np.ndarray, settings: Settings) -> tuple[
         logits = model(torch.from_numpy(windows[:, :-1])).flatten(0, 1)
         loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(windows[:, 1:]).flatten())
     return total, float(loss) / float(np.log(2))
-
-
-def _table(rows: list[Row]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [field.name for field in fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    return out.getvalue()
-
-
-def _rows(text: str) -> tuple[Row, ...]:
-    found = csv.DictReader(io.StringIO(text))
-    names = [field.name for field in fields(Row)]
-    if found.fieldnames != names:
-        got = f"columns {found.fieldnames}"
-        raise ValueError(f"locality: expected a table of python -m attnmath.experiments.locality, got {got}")
-    return tuple(
-        Row(row["form"], int(row["seed"]), float(row["near"]), float(row["near_equal"]), float(row["near_in_text"]),
-            float(row["near_in_text_equal"]), float(row["bits"])) for row in found)  # fmt: skip
 
 
 if __name__ == "__main__":

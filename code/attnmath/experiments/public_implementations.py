@@ -1,9 +1,7 @@
-"""Attention in linear cost: public packages and this one on the same queries, keys and values.
+"""``python -m attnmath.experiments.public_implementations --out DIR``: public packages and this one, side by side.
 
-``python -m attnmath.experiments.public_implementations --out DIR`` measures errors, bias, causality, time and memory,
-and writes the table that the book shows, with the versions and the machine beside it. What is in the table is not
-measured again, so that the command goes on where it was interrupted; a table of other versions or of another machine
-is an error. It needs ``pip install attnmath[compare]``.
+Attention in linear cost, on the same queries, keys and values: errors, bias, causality, time and memory. What is in the
+table is not measured again; a table of other versions or of another machine is an error.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ import math
 import multiprocessing
 import os
 import platform
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -25,11 +22,13 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+from attnmath import commands
 from attnmath.checks import flag, instance, one_of, path_to, positive_integer
 from attnmath.experiments import public_measures
 from attnmath.experiments.arguments import widths_of
 from attnmath.experiments.public_adapters import DISTRIBUTIONS, METHODS, imported
 from attnmath.experiments.public_measures import INPUTS, Number
+from attnmath.threads import one_thread
 
 #: Lengths at which time and memory are measured.
 LENGTHS = (256, 1024, 4096, 16384)
@@ -55,6 +54,17 @@ MEASURES = {
     "speed": ("seconds", "mebibytes", "error there"),
 }
 _KINDS = {measure: kind for kind, measures in MEASURES.items() for measure in measures}
+
+
+_COMMAND = commands.Command(
+    "attnmath.experiments.public_implementations",
+    __doc__,
+    takes="some tens of minutes, most of them for time and memory at the greatest lengths.",
+    writes="public_implementations.csv in the folder --out, a row for each number; and public_implementations.json, a "
+    "record of the command, versions, machine and settings.",
+    kept="what was measured is in {out}, and the same command does the rest",
+    extra="compare",
+)
 
 
 @dataclass(frozen=True)
@@ -370,47 +380,42 @@ def _installed(name: str) -> bool:
     return True
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Measure what the table lacks, and write the table and how it came about; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.experiments.public_implementations", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="directory for public_implementations.csv and .json")
-    parser.add_argument("--lengths", nargs="+", type=int, default=list(LENGTHS), metavar="N",
-                        help=f"lengths for time and memory, default: {' '.join(map(str, LENGTHS))}")  # fmt: skip
+    parser = _COMMAND.parser()
+    parser.add_argument("--out", type=commands.folder, required=True, metavar="DIR", help="the folder to write to")
+    parser.add_argument("--lengths", nargs="+", type=commands.whole(1), default=list(LENGTHS), metavar="N",
+                        help="lengths at which time and memory are measured; "
+                        f"default: {' '.join(map(str, LENGTHS))}")  # fmt: skip
     parser.add_argument("--packages", nargs="+", choices=tuple(DISTRIBUTIONS), default=list(DISTRIBUTIONS),
-                        help="packages beside this one, default: all")  # fmt: skip
+                        metavar="PACKAGE",
+                        help=f"packages beside this one, of {', '.join(DISTRIBUTIONS)}; default: all")  # fmt: skip
     parser.add_argument("--times-again", action="store_true",
-                        help="measure time and memory anew; keep the shorter time, and the rest")  # fmt: skip
-    parser.add_argument("--threads", type=int, default=THREADS, help=f"threads, default: {THREADS}")
-    given = parser.parse_args()
-    if not given.out.is_dir():
-        parser.error(f"argument --out: expected a directory, got {given.out}")
+                        help="measure time and memory anew, on a machine with nothing else to do; of an old and a new "
+                        "time the shorter one is kept")  # fmt: skip
+    parser.add_argument("--threads", type=commands.whole(1), default=THREADS, metavar="N",
+                        help=f"threads that compute while time is measured; default: {THREADS}")  # fmt: skip
+    return _COMMAND.carry_out(parser, _run, arguments)
+
+
+def _run(given: argparse.Namespace, line: str) -> str:
+    positive_integer(given.threads, "threads", at_most=1024)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(given.threads)  # for the processes that measure time
+    for distribution in dict.fromkeys(["torch", *given.packages]):
+        _check(distribution)
+    todo = tasks(given.lengths, given.packages)
+    given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / "public_implementations.csv"
-    command = " ".join(["python -m attnmath.experiments.public_implementations", *sys.argv[1:]])
-    try:
-        positive_integer(given.threads, "threads", at_most=1024)
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            os.environ[name] = str(given.threads)  # for the processes that measure time
-        for distribution in dict.fromkeys(["torch", *given.packages]):
-            _check(distribution)
-        todo = tasks(given.lengths, given.packages)
-        known = _refuse_others(path, given.threads)
-        write_provenance(path, command, given.threads, packages=given.packages, here=known, finished=False)
+    known = _refuse_others(path, given.threads)
+    write_provenance(path, line, given.threads, packages=given.packages, here=known, finished=False)
+    with one_thread():  # again, now that torch is loaded
         count = compare(path, todo, threads=given.threads, times_again=given.times_again, shorter=known)
-        # Errors are the same on every processor, times are not.
-        times = {key for key in _keys(read_table(path)) if key[0] == "speed"}
-        known |= given.times_again and times <= {_key(task) for task in todo}
-        record = write_provenance(path, command, given.threads, here=known)
-    except KeyboardInterrupt:
-        return _end(f"interrupted; what was measured is in {path}, and the same command does the rest", 130)
-    except ModuleNotFoundError as error:
-        name = error.name or "a package"
-        return _end(f'{name} is not installed; it comes with the extra "compare": pip install "attnmath[compare]"', 1)
-    except (ValueError, TypeError) as error:
-        return _end(f"error: {error}", 2)
-    except (OSError, MemoryError) as error:
-        return _end(f"{error}; what was measured is in {path}, and the same command does the rest", 1)
-    print(f"{count} new measurements in {path}, described in {record}")
-    return 0
+    # Errors are the same on every processor, times are not.
+    times = {key for key in _keys(read_table(path)) if key[0] == "speed"}
+    known |= given.times_again and times <= {_key(task) for task in todo}
+    record = write_provenance(path, line, given.threads, here=known)
+    return f"{count} new measurements in {path}, described in {record}"
 
 
 def _check(distribution: str) -> None:
@@ -424,10 +429,5 @@ def _check(distribution: str) -> None:
     import tqdm  # noqa: F401
 
 
-def _end(message: str, status: int) -> int:
-    print(f"python -m attnmath.experiments.public_implementations: {message}", file=sys.stderr)
-    return status
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

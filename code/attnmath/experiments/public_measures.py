@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import resource
 import sys
 import time
 from pathlib import Path
@@ -225,6 +224,8 @@ def _peak() -> int:
     try:
         return _status("VmHWM")
     except OSError:
+        import resource  # here, because Windows has no such module, and the chapters read the table alone
+
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

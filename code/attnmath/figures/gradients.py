@@ -25,6 +25,7 @@ from attnmath.figures.drawing import (
     words,
 )
 
+#: Where a legend goes.
 Place = Literal["best", "lower left", "center left", "upper left", "upper right", "lower right"]
 
 

@@ -23,6 +23,7 @@ from attnmath.figures.drawing import (
     words,
 )
 
+#: Where a legend goes.
 Place = Literal["best", "lower right", "upper right", "upper left", "lower left"]
 
 

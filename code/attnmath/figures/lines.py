@@ -34,7 +34,9 @@ from attnmath.figures.drawing import (
     words,
 )
 
+#: How an axis is scaled; "widths" are powers of two.
 Scale = Literal["linear", "log", "widths"]
+#: A curve: the places on the x axis go in, its heights come out.
 Curve = Callable[[Float[Numpy, "points"]], Real[ArrayLike, "points"]]
 _DASHES = ("--", ":", "-.")
 

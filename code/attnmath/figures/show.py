@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -19,8 +20,6 @@ _METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 class Picture:
     """A drawn figure in both formats; a notebook shows it and stores it.
 
-    Attributes
-    ----------
     png : the bytes of the PNG.
     svg : the text of the SVG.
     summary : what stands for the picture where there are only words.
@@ -32,6 +31,18 @@ class Picture:
 
     def __repr__(self) -> str:
         return self.summary
+
+    def save(self, stem: str | Path) -> Picture:
+        """Write the picture to ``stem.png`` and ``stem.svg``, and return it.
+
+        `ValueError` where there is no folder to write into.
+        """
+        folder = Path(stem).parent
+        if not folder.is_dir():
+            raise ValueError(f"stem: expected a name in a folder that exists, got {str(stem)!r}")
+        Path(f"{stem}.png").write_bytes(self.png)
+        Path(f"{stem}.svg").write_bytes(self.svg.encode("utf-8"))
+        return self
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return both pictures and the summary by media type, as Jupyter asks for them."""

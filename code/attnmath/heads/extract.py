@@ -1,44 +1,40 @@
 """``python -m attnmath.heads.extract MODEL``: the queries and keys of a local model's heads, as one small file.
 
-MODEL is a directory in Hugging Face's layout (config.json, tokenizer.json, model.safetensors).
-Without further options the command re-makes the samples of the package, byte for byte, and
-first checks that the weights are the ones they were made from.
+MODEL is a folder in Hugging Face's layout (config.json, tokenizer.json, model.safetensors) with a model of BERT's kind.
+Nothing is downloaded. Without further options the command makes the samples of the package again, byte for byte, and
+checks first that the weights are the ones they were made from. For a text and a model of your own give --text and
+--any-weights; ``attnmath.heads.read_heads`` reads the file.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import io
-import zipfile
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Shaped
 
+from attnmath import commands
 from attnmath.attention import attention_weights
 from attnmath.checks import instance, silent
 from attnmath.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
 from attnmath.heads.load import SAMPLES
+from attnmath.records import archive, replace
 
 #: SHA-256 of the weights of sentence-transformers/all-MiniLM-L6-v2 (model.safetensors).
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-def archive(arrays: dict[str, Shaped[np.ndarray, "..."]]) -> bytes:
-    """Encode arrays as an .npz file whose bytes depend on the arrays alone: no dates, no compression."""
-    if not isinstance(arrays, dict) or not all(isinstance(name, str) for name in arrays):
-        raise TypeError(f"arrays: expected a dictionary from names to arrays, got {type(arrays).__name__}")
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as zipped:
-        for name, array in arrays.items():
-            member = io.BytesIO()
-            if not isinstance(array, np.ndarray) or array.dtype.hasobject:
-                raise TypeError(f"arrays: expected numpy arrays without objects, got {type(array).__name__} for {name}")
-            np.lib.format.write_array(member, array, allow_pickle=False)
-            zipped.writestr(zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0)), member.getvalue())
-    return buffer.getvalue()
+_COMMAND = commands.Command(
+    "attnmath.heads.extract",
+    __doc__,
+    takes="some seconds for a text of some hundred tokens.",
+    writes="a file NAME.npz for each text in the folder --out, named after the text's file, with arrays Q and K of "
+    "shape (layers, heads, n, d_k) in half precision and the tokens; a file of that name is replaced.",
+    kept="a file that was not finished is not there, and the same command begins again",
+    extra="model",
+)
 
 
 def extract(encoder: Encoder, directory: Path, text: str) -> tuple[bytes, float]:
@@ -55,34 +51,33 @@ def extract(encoder: Encoder, directory: Path, text: str) -> tuple[bytes, float]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Extract the shipped samples, or the text of a file; return 0."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.heads.extract", description=__doc__)
-    parser.add_argument("model", type=Path, help="a local model directory")
-    parser.add_argument("--out", type=Path, default=Path(), help="the folder to write to (default: here)")
-    parser.add_argument("--text", type=Path, help="a text file of your own (default: the samples of the package)")
-    parser.add_argument("--any-weights", action="store_true", help="take any BERT-layout model, whatever its hash")
-    options = parser.parse_args(arguments)
-    try:
-        found = weights_hash(options.model)
-        if found != WEIGHTS and not options.any_weights:
-            parser.error(f"model: expected weights with SHA-256 {WEIGHTS}, got {found} (--any-weights takes them)")
-        texts = {options.text.stem: options.text.read_text(encoding="utf-8")} if options.text else shipped_texts()
-        encoder = load_encoder(options.model)
-        results = {name: extract(encoder, options.model, text) for name, text in texts.items()}
-    except ModuleNotFoundError as missing:
-        parser.error(f"{missing.name} is not installed: pip install attnmath[model] brings it")
-    except (OSError, ValueError) as error:
-        parser.error(str(error))
+    """Extract the shipped samples, or the text of a file; return the exit status."""
+    parser = _COMMAND.parser()
+    parser.add_argument("model", type=commands.existing_folder, metavar="MODEL", help="the folder of a local model")
+    parser.add_argument("--out", type=commands.folder, default=Path(), metavar="DIR",
+                        help="the folder to write to; default: the current one")  # fmt: skip
+    parser.add_argument("--text", type=commands.existing_file, metavar="FILE",
+                        help="a text in UTF-8 of your own; default: the samples of the package")  # fmt: skip
+    parser.add_argument("--any-weights", action="store_true",
+                        help="take any model of BERT's kind, whatever the hash of its weights")  # fmt: skip
+    return _COMMAND.carry_out(parser, _run, arguments)
+
+
+def _run(given: argparse.Namespace, line: str) -> str:
+    found = weights_hash(given.model)
+    if found != WEIGHTS and not given.any_weights:
+        raise ValueError(f"model: expected weights with SHA-256 {WEIGHTS}, got {found} (--any-weights takes them)")
+    texts = {given.text.stem: given.text.read_text(encoding="utf-8")} if given.text else shipped_texts()
+    encoder = load_encoder(given.model)
+    results = {name: extract(encoder, given.model, text) for name, text in texts.items()}
+    given.out.mkdir(parents=True, exist_ok=True)
+    said = []
     for name, (content, change) in results.items():
-        path = options.out / f"{name}.npz"
-        try:
-            options.out.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        except OSError as error:
-            parser.error(f"argument --out: expected a folder to write to, got {options.out} ({error.strerror})")
-        print(f"{path}  {len(content)} bytes  sha256 {hashlib.sha256(content).hexdigest()}")
-        print(f"  half precision changes an attention weight by {change:.1e} at most")
-    return 0
+        path = given.out / f"{name}.npz"
+        replace(path, content)
+        said.append(f"{path}  {len(content)} bytes  sha256 {hashlib.sha256(content).hexdigest()}")
+        said.append(f"  half precision changes an attention weight by {change:.1e} at most")
+    return "\n".join(said)
 
 
 def shipped_texts() -> dict[str, str]:

@@ -1,9 +1,7 @@
 """``python -m attnmath.heads.prune --out DIR``: remove or replace heads of the shipped decoder, measure its output.
 
-DIR gets pruning.csv, one row for each version of the decoder, and pruning.json, which says how they came about. Rows
-that are done are not repeated, so that the command goes on where it was interrupted.
-
-Kinds of versions, all judged on the same windows of the held-out text:
+A version that is done is not repeated. Kinds of versions (--kinds), all judged on the same windows of the held-out
+text:
 
 * greedy: heads set to 0, in the order that is cheapest on windows of the learned text; random: in random orders;
 * directions: in the layers of the greedy order, as many random directions of the joined outputs of the heads;
@@ -16,25 +14,25 @@ Kinds of versions, all judged on the same windows of the held-out text:
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
-import io
 import json
 import platform
-import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
-from importlib import metadata, resources
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from attnmath import commands, records
 from attnmath.fixed_patterns import fixed_patterns
 from attnmath.heads import corpus, positional, pruning
 from attnmath.heads.load import WEIGHTS, TrainedDecoder, load_decoder
 from attnmath.heads.pruning import Head
-from attnmath.heads.train import EXTRA, numbers, replace, stop
+from attnmath.heads.train import numbers
+from attnmath.records import replace
+from attnmath.threads import one_thread
 
 #: SHA-256 of the shipped `pruning.csv`.
 TABLE = "b1a69d2a6e1174ca086b7dc4b202aba169557da1d73644e6b0c663187447f27e"
@@ -54,6 +52,16 @@ KINDS = (
     "trained-on",
 )
 TRAINED_ON = (0, 4, 8)
+
+_COMMAND = commands.Command(
+    "attnmath.heads.prune",
+    __doc__,
+    takes="about ten minutes on a processor.",
+    writes="pruning.csv in the folder --out, a row for each version; and pruning.json, a record of the command, "
+    "versions and settings.",
+    kept="rows that are done are in {out}, and the same command does the others",
+    extra="train",
+)
 
 
 @dataclass(frozen=True)
@@ -77,38 +85,21 @@ class Row:
 
 def load_pruning() -> tuple[Row, ...]:
     """Load the table that ships with the package, after checking its hash."""
-    content = (resources.files("attnmath") / "data" / "pruning.csv").read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != TABLE:
-        raise ValueError(f"pruning: expected a table with SHA-256 {TABLE}, got {found}")
-    return _rows(content.decode())
+    return records.shipped("pruning", Row, TABLE)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure the missing versions, write the two files; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.heads.prune", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="default: all")
-    given = parser.parse_args(arguments)
-    line = " ".join(["python -m attnmath.heads.prune", *(sys.argv[1:] if arguments is None else arguments)])
-    try:
-        path = run(given.out, tuple(given.kinds), command=line)
-    except KeyboardInterrupt:
-        return stop(
-            "prune", f"interrupted; rows that are done are in {given.out}, the same command does the others", 130
-        )
-    except ModuleNotFoundError as error:
-        if error.name not in EXTRA:
-            raise
-        return stop(
-            "prune", f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"', 1
-        )
-    except OSError as error:
-        return stop("prune", f"cannot read or write {error.filename or given.out} ({error.strerror or error})", 1)
-    except ValueError as error:
-        return stop("prune", f"error: {error}", 2)
-    print(f"{path}, described in {path.with_suffix('.json')}")
-    return 0
+    parser = _COMMAND.parser()
+    parser.add_argument("--out", type=commands.folder, required=True, metavar="DIR", help="the folder to write to")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND",
+                        help=f"kinds of versions, of {', '.join(KINDS)}; default: all")  # fmt: skip
+    return _COMMAND.carry_out(parser, _run, arguments)
+
+
+def _run(given: argparse.Namespace, line: str) -> str:
+    path = run(given.out, tuple(given.kinds), command=line)
+    return f"{path}, described in {path.with_suffix('.json')}"
 
 
 def run(out: Path, kinds: tuple[str, ...] = KINDS, *, command: str = "") -> Path:
@@ -117,7 +108,7 @@ def run(out: Path, kinds: tuple[str, ...] = KINDS, *, command: str = "") -> Path
 
     out.mkdir(parents=True, exist_ok=True)
     path = out / "pruning.csv"
-    done = {(row.kind, row.case, row.removed): row for row in (_rows(path.read_text()) if path.exists() else ())}
+    done = {(row.kind, row.case, row.removed): row for row in records.read(path, Row, "pruning")}
     study = _Study(load_decoder(), done)
     wanted = [key for kind in KINDS for key in _cases(kind) if kind in kinds]
     with tqdm(total=len(wanted), unit="version") as bar:
@@ -125,7 +116,7 @@ def run(out: Path, kinds: tuple[str, ...] = KINDS, *, command: str = "") -> Path
             if key not in done:
                 done[key] = study.row(*key)
                 ordered = sorted(done.values(), key=lambda row: (KINDS.index(row.kind), row.case, row.removed))
-                replace(path, _table(ordered).encode())
+                replace(path, records.written(ordered, Row))
             bar.update()
     record = {
         "command": command,
@@ -229,31 +220,10 @@ class _Study:
             weights[f"layers.{layer}.project.2.weight"][part] = 0
             weights[f"layers.{layer}.project.3.weight"][:, part] = 0
         model.load_state_dict(weights)
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with one_thread():
             train(settings, numbers(self.learned, list(d.alphabet)), len(d.alphabet), start=model)
-        finally:
-            torch.set_num_threads(threads)
         after = {name: value.detach().numpy() for name, value in model.state_dict().items()}
         return np.asarray(pruning.bits(TrainedDecoder(after, d.heads, d.alphabet), self.judging).mean(axis=1))
-
-
-def _table(rows: list[Row]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [field.name for field in fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    return out.getvalue()
-
-
-def _rows(text: str) -> tuple[Row, ...]:
-    found = csv.DictReader(io.StringIO(text))
-    if found.fieldnames != [field.name for field in fields(Row)]:
-        raise ValueError(f"pruning: expected a table of python -m attnmath.heads.prune, got columns {found.fieldnames}")
-    return tuple(
-        Row(row["kind"], int(row["case"]), int(row["removed"]), row["head"], float(row["bits"]), float(row["rise"]),
-            float(row["standard_error"])) for row in found)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from attnmath.heads.load import TrainedDecoder
 from attnmath.spectrum import row_stochastic
 
 Floats = NDArray[Any]
+#: A head by its layer and its number, both from 0.
 Head = tuple[int, int]
 
 _EPSILON = 1e-5  # of torch's LayerNorm

@@ -1,8 +1,7 @@
 """``python -m attnmath.heads.train --out DIR``: train small decoders from several seeds, keep their queries and keys.
 
-DIR gets decoder.npz, the queries and keys of every head on a passage that was held out, before and after training, and
-decoder.json, which says how they came about. A seed that is done is not repeated, so that the command goes on where it
-was interrupted.
+The decoders predict the next character of Python's documentation, and differ in their seed alone. A seed that is done
+is not repeated.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import io
 import json
 import platform
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -23,48 +21,47 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int, Shaped
 
+from attnmath import commands
 from attnmath.arrays import Numpy
 from attnmath.attention import attention_weights, causal_mask
 from attnmath.checks import silent
 from attnmath.heads import corpus
-from attnmath.heads.extract import archive
+from attnmath.records import archive, replace
+from attnmath.threads import one_thread
 
 if TYPE_CHECKING:
     from attnmath.heads.decoder import Settings
 
-#: What the package needs beyond its core to train models.
-EXTRA = ("torch", "tqdm")
 SEEDS, STEPS = (0, 1, 2, 3), 1000
+
+_COMMAND = commands.Command(
+    "attnmath.heads.train",
+    __doc__,
+    takes="about 25 minutes for the four seeds on a processor, six for each seed.",
+    writes="decoder.npz in the folder --out, the queries and keys of every head on a passage that was held out, before "
+    "and after training; and decoder.json, a record of the command, versions, settings and bits per character.",
+    kept="finished seeds are in {out}, and the same command does the others",
+    extra="train",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Train the missing seeds and write the two files; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.heads.train", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
-    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), help="default: 0 1 2 3")
-    parser.add_argument("--steps", type=int, default=STEPS, help=f"training steps of each seed, default: {STEPS}")
-    parser.add_argument("--device", default="cpu", help="torch's name of where to train: cpu, cuda, ...")
-    parser.add_argument("--text", type=Path, help="a text file to learn (default: the documentation of this Python)")
-    given = parser.parse_args(arguments)
-    line = " ".join(["python -m attnmath.heads.train", *(sys.argv[1:] if arguments is None else arguments)])
-    try:
-        path = run(given.out, given.seeds, given.steps, device=given.device, text=given.text, command=line)
-    except KeyboardInterrupt:
-        return stop(
-            "train", f"interrupted; finished seeds are in {given.out}, and the same command does the others", 130
-        )
-    except ModuleNotFoundError as error:
-        if error.name not in EXTRA:
-            raise
-        return stop(
-            "train", f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"', 1
-        )
-    except OSError as error:
-        return stop("train", f"cannot read or write {error.filename or given.out} ({error.strerror or error})", 1)
-    except (ValueError, TypeError) as error:
-        return stop("train", f"error: {error}", 2)
-    print(f"{path}, described in {path.with_suffix('.json')}")
-    return 0
+    parser = _COMMAND.parser()
+    parser.add_argument("--out", type=commands.folder, required=True, metavar="DIR", help="the folder to write to")
+    parser.add_argument("--seeds", nargs="+", type=commands.whole(0), default=list(SEEDS), metavar="SEED",
+                        help="seeds of the first weights and of the order of the text; default: 0 1 2 3")  # fmt: skip
+    parser.add_argument("--steps", type=commands.whole(1), default=STEPS, metavar="N",
+                        help=f"training steps of each seed; default: {STEPS}")  # fmt: skip
+    parser.add_argument("--device", default="cpu", help="where torch trains: cpu, cuda, ...; default: cpu")
+    parser.add_argument("--text", type=commands.existing_file, metavar="FILE",
+                        help="a text in UTF-8 to learn; default: the documentation of this Python")  # fmt: skip
+    return _COMMAND.carry_out(parser, _run, arguments)
+
+
+def _run(given: argparse.Namespace, line: str) -> str:
+    path = run(given.out, given.seeds, given.steps, device=given.device, text=given.text, command=line)
+    return f"{path}, described in {path.with_suffix('.json')}"
 
 
 def run(
@@ -116,10 +113,8 @@ def one_seed(settings: Settings, text: str, device: str) -> dict[str, Shaped[Num
     learn, held_out = corpus.split(text)
     tokens = numbers(corpus.passage(held_out, settings.context), alphabet)
     ids, others = (numbers(part, alphabet) for part in (learn, held_out))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the order of sums, and so the result, must not depend on the number of cores
     start = time.perf_counter()
-    try:
+    with one_thread():  # the order of sums, and so the result, must not depend on the number of cores
         with tqdm(total=settings.steps, unit="step", desc=f"seed {settings.seed}") as bar:
 
             def show(step: int, loss: float) -> None:
@@ -137,8 +132,6 @@ def one_seed(settings: Settings, text: str, device: str) -> dict[str, Shaped[Num
                 change = rounding(*exact)
         bits = {"untrained": bits_per_character(before, others), "held_out": bits_per_character(after, others),
                 "learned": bits_per_character(after, ids[: len(others)])}  # fmt: skip
-    finally:
-        torch.set_num_threads(threads)
     record = {"seed": settings.seed, "bits_per_character": {name: round(value, 4) for name, value in bits.items()},
               "device": device, "seconds": round(seconds), "rounding": float(f"{change:.1e}")}  # fmt: skip
     return {**arrays, "record": np.asarray(json.dumps(record))}
@@ -202,23 +195,6 @@ def torch_version() -> str:
     import torch
 
     return str(torch.__version__)
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Write a file in one step: an interruption leaves the old content."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def stop(command: str, message: str, status: int, *, room: str = "heads") -> int:
-    """Say why a command of this package ends, and return its exit status."""
-    print(f"python -m attnmath.{room}.{command}: {message}", file=sys.stderr)
-    return status
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """``python -m attnmath.heads.weights --out DIR``: train the decoder of one seed again, and keep its weights.
 
-DIR gets decoder_weights.npz, every parameter in half precision, and decoder_weights.json, which says how they came
-about. The training is that of ``python -m attnmath.heads.train``. For a seed that the package ships, the record holds
-the largest distance of queries and keys from the shipped ones. A training that is done is not repeated.
+The training is that of ``python -m attnmath.heads.train``. For a seed that the package ships, the record holds the
+largest distance of queries and keys from the shipped ones. A training that is done is not repeated.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import argparse
 import hashlib
 import json
 import platform
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -19,40 +17,42 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnmath import commands
 from attnmath.heads import corpus
-from attnmath.heads.extract import archive
 from attnmath.heads.load import load_decoders, read_decoder
-from attnmath.heads.train import EXTRA, STEPS, half, known_device, numbers, replace, stop, torch_version
+from attnmath.heads.train import STEPS, half, known_device, numbers, torch_version
+from attnmath.records import archive, replace
+from attnmath.threads import one_thread
 
 if TYPE_CHECKING:
     from attnmath.heads.decoder import Settings
 
+_COMMAND = commands.Command(
+    "attnmath.heads.weights",
+    __doc__,
+    takes="about five minutes on a processor.",
+    writes="decoder_weights.npz in the folder --out, every parameter in half precision; and decoder_weights.json, a "
+    "record of the command, versions, settings and bits per character.",
+    kept="nothing was written, and the same command begins again",
+    extra="train",
+)
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Train if nothing is there yet, write the two files; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.heads.weights", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
-    parser.add_argument("--seed", type=int, default=0, help="default: 0")
-    parser.add_argument("--steps", type=int, default=STEPS, help=f"training steps, default: {STEPS}")
-    parser.add_argument("--device", default="cpu", help="torch's name of where to train: cpu, cuda, ...")
-    given = parser.parse_args(arguments)
-    line = " ".join(["python -m attnmath.heads.weights", *(sys.argv[1:] if arguments is None else arguments)])
-    try:
-        path = run(given.out, given.seed, given.steps, device=given.device, command=line)
-    except KeyboardInterrupt:
-        return stop("weights", "interrupted; nothing was written", 130)
-    except ModuleNotFoundError as error:
-        if error.name not in EXTRA:
-            raise
-        reason = f'{error.name} is not installed; it comes with the extra "train": pip install ".[train]"'
-        return stop("weights", reason, 1)
-    except OSError as error:
-        reason = f"cannot read or write {error.filename or given.out} ({error.strerror or error})"
-        return stop("weights", reason, 1)
-    except (ValueError, TypeError) as error:
-        return stop("weights", f"error: {error}", 2)
-    print(f"{path}, described in {path.with_suffix('.json')}")
-    return 0
+    parser = _COMMAND.parser()
+    parser.add_argument("--out", type=commands.folder, required=True, metavar="DIR", help="the folder to write to")
+    parser.add_argument("--seed", type=commands.whole(0), default=0, metavar="SEED",
+                        help="seed of the first weights and of the order of the text; default: 0")  # fmt: skip
+    parser.add_argument("--steps", type=commands.whole(1), default=STEPS, metavar="N",
+                        help=f"training steps; default: {STEPS}")  # fmt: skip
+    parser.add_argument("--device", default="cpu", help="where torch trains: cpu, cuda, ...; default: cpu")
+    return _COMMAND.carry_out(parser, _run, arguments)
+
+
+def _run(given: argparse.Namespace, line: str) -> str:
+    path = run(given.out, given.seed, given.steps, device=given.device, command=line)
+    return f"{path}, described in {path.with_suffix('.json')}"
 
 
 def run(out: Path, seed: int, steps: int, *, device: str = "cpu", command: str = "") -> Path:
@@ -91,10 +91,8 @@ def one_training(settings: Settings, text: str, device: str) -> tuple[bytes, dic
     alphabet = sorted(set(text))
     learn, held_out = corpus.split(text)
     ids, others = (numbers(part, alphabet) for part in (learn, held_out))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in the other command: the order of sums must not depend on the number of cores
     start = time.perf_counter()
-    try:
+    with one_thread():  # as in the other command: sums must not depend on the number of cores
         with tqdm(total=settings.steps, unit="step", desc=f"seed {settings.seed}") as bar:
             model = train(settings, ids, len(alphabet), device=device, report=lambda step, loss: bar.update() and None)
         seconds = time.perf_counter() - start
@@ -104,8 +102,6 @@ def one_training(settings: Settings, text: str, device: str) -> tuple[bytes, dic
         rounded = {name: half(value.detach().cpu().numpy()) for name, value in model.state_dict().items()}
         model.load_state_dict({name: torch.from_numpy(value.astype(np.float32)) for name, value in rounded.items()})
         bits = {"held_out": exact, "held_out_rounded": bits_per_character(model, others)}
-    finally:
-        torch.set_num_threads(threads)
     arrays = {**rounded, "alphabet": np.asarray(alphabet), "heads": np.asarray(settings.heads)}
     return archive(arrays), {
         "parameters": int(sum(value.size for value in rounded.values())),

@@ -1,20 +1,35 @@
-"""``python -m attnmath.ledger [ROOT]``: audit the ledger of the book and count its verdicts."""
+"""``python -m attnmath.ledger [ROOT]``: audit the ledger of a copy of the book, and count its verdicts.
+
+A problem is a claim without a check, a check without a claim, or a sentence of a source without a row. The exit status
+is 1 if there is one.
+"""
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 
+from attnmath import commands
 from attnmath.ledger import VERDICTS, LedgerError, audit, collate
+
+_COMMAND = commands.Command(
+    "attnmath.ledger",
+    __doc__,
+    takes="some seconds.",
+    writes="nothing; the counts and the problems are printed.",
+    kept="there is nothing to go on with",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the counts and the problems; return 1 when there is a problem."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath.ledger", description=__doc__)
-    parser.add_argument("root", nargs="?", default=".", help="the folder that holds chapters/ (default: here)")
+    parser = _COMMAND.parser()
+    parser.add_argument("root", nargs="?", type=commands.existing_folder, default=".", metavar="ROOT",
+                        help="the folder that holds chapters/; default: the current one")  # fmt: skip
     root = parser.parse_args(arguments).root
     try:
         counts, problems = Counter(row.claim.verdict for row in collate(root)), audit(root)
+    except KeyboardInterrupt:
+        return _COMMAND.end("interrupted; nothing was to be written", 130)
     except (OSError, LedgerError) as error:
         parser.error(str(error))
     print(", ".join(f"{counts[v]} {v}" for v in VERDICTS))

@@ -5,14 +5,22 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass, fields
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+try:  # libyaml reads the tables ten times as fast, where it is
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:
+    from yaml import SafeLoader  # type: ignore[assignment]
+
 from attnmath.derive.derivation import Derivation
 from attnmath.ledger.evidence import Evidence, LedgerError, agreement, derived
 
+#: What reads the book's tables.
+TABLES = SafeLoader
 #: The verdicts, and what each one promises.
 VERDICTS = {
     "proved": "a derivation whose lines are displayed and verified one by one",
@@ -40,6 +48,8 @@ _UNNUMBERED = {"note.0": "Note, opening", "report.0": "Report, abstract"}
 OUTCOMES = ("supported", "contradicted", "undecided")
 _ID = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
 _PLACE = re.compile(r"(?:article|note|report|\d+)(?:\.\d+)* (?:title|p\d+ s\d+)|beyond [\w. ]+")
+#: How the name of a claims file ends, after the chapter's.
+CLAIMS_SUFFIX = ".claims.yml"
 _NEEDED = {"title", "place", "reading", "verdict"}
 _FIELDS = _NEEDED | {"holds", "grade", "scope", "outcome", "reason"}
 #: Which further field each verdict needs; no other verdict may have it.
@@ -258,15 +268,23 @@ def _origin(claim: Claim) -> str:
     return f"{name}, paragraph {rest[0][1:]}, sentence {rest[1][1:]}{more}"
 
 
-def load_claims(chapter: str, folder: str | Path = ".") -> dict[str, Claim]:
-    """Read the claims of a chapter from ``<folder>/<chapter>.claims.yml``.
+def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Claim]:
+    """Read the claims of a chapter from ``<chapter>.claims.yml``.
+
+    With a folder, the file in this folder counts, and no other. Without one it is the file in the working directory,
+    where a notebook of the book runs beside its claims, or else the file that comes with the package, so that a copy of
+    a notebook runs anywhere.
 
     Raises `FileNotFoundError` when there is no such file and `LedgerError` when an entry is
     not well-formed.
+
+    >>> load_claims("scaling")["5.1.5"].verdict
+    'proved'
     """
-    path = Path(folder) / f"{chapter}.claims.yml"
+    path = _claims_file(chapter) if folder is None else Path(folder) / f"{chapter}{CLAIMS_SUFFIX}"
     if not path.is_file():
-        raise FileNotFoundError(f"chapter: expected the claims of {chapter!r} in {path}, found no such file")
+        where = path if folder is not None else f"{path} of the working directory or of the package"
+        raise FileNotFoundError(f"chapter: expected the claims of {chapter!r} in {where}, found no such file")
     try:
         entries = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -276,7 +294,22 @@ def load_claims(chapter: str, folder: str | Path = ".") -> dict[str, Claim]:
     return {str(key): _claim(str(key), fields, path) for key, fields in entries.items()}
 
 
-class _UniqueKeys(yaml.SafeLoader):
+def _claims_file(chapter: str) -> Path:
+    """Return where the claims of a chapter are: in the working directory, in the package, or in its checkout.
+
+    The build copies every claims file into the package (setup.py). A package that runs from its checkout has no copies:
+    the files beside the notebooks are the only ones.
+    """
+    name = Path(f"{chapter}{CLAIMS_SUFFIX}")
+    if name.is_file():
+        return name
+    package = Path(str(resources.files("attnmath")))
+    checkout = package.parents[1] / "chapters"
+    found = [package / "claims" / name, *sorted(checkout.glob(f"*/{name}"))]
+    return next((path for path in found if path.is_file()), name)
+
+
+class _UniqueKeys(SafeLoader):
     """A YAML loader that refuses a key given twice, where YAML itself would drop the first."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
@@ -294,7 +327,7 @@ def _claim(key: str, fields: Any, path: Path) -> Claim:
             f"what the verdict needs, got {fields!r}"
         )
     text = {name: " ".join(str(value).split()) for name, value in fields.items()}
-    return Claim(id=key, chapter=path.name.removesuffix(".claims.yml"), **text)
+    return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), **text)
 
 
 def _evidence(value: Any) -> Evidence:

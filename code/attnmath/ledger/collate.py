@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnmath.ledger.claims import MIME, Claim, load_claims
+from attnmath.ledger.claims import CLAIMS_SUFFIX, MIME, Claim, load_claims
 from attnmath.ledger.evidence import LedgerError
-
-_SUFFIX = ".claims.yml"
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ def collate(root: str | Path) -> list[Row]:
     rows = []
     for path, claims in _claims_files(Path(root)):
         records = {r["claim"]: r for r in records_of(_notebook(path))}
-        page = path.relative_to(root).as_posix().removesuffix(_SUFFIX)
+        page = path.relative_to(root).as_posix().removesuffix(CLAIMS_SUFFIX)
         rows += [Row(claim, records.get(key), page) for key, claim in claims.items()]
     return rows
 
@@ -98,9 +96,9 @@ def _claims_files(root: Path) -> Iterator[tuple[Path, dict[str, Claim]]]:
     chapters = root / "chapters"
     if not chapters.is_dir():
         raise FileNotFoundError(f"root: expected a folder that holds chapters/, got {root}")
-    for path in sorted(chapters.rglob(f"*{_SUFFIX}")):
-        yield path, load_claims(path.name.removesuffix(_SUFFIX), path.parent)
+    for path in sorted(chapters.rglob(f"*{CLAIMS_SUFFIX}")):
+        yield path, load_claims(path.name.removesuffix(CLAIMS_SUFFIX), path.parent)
 
 
 def _notebook(claims_file: Path) -> Path:
-    return claims_file.with_name(claims_file.name.removesuffix(_SUFFIX) + ".ipynb")
+    return claims_file.with_name(claims_file.name.removesuffix(CLAIMS_SUFFIX) + ".ipynb")

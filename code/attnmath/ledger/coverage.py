@@ -27,7 +27,7 @@ from typing import Any
 
 import yaml
 
-from attnmath.ledger.claims import GRADES, VERDICTS, Claim
+from attnmath.ledger.claims import GRADES, TABLES, VERDICTS, Claim
 from attnmath.ledger.collate import Row, collate
 from attnmath.ledger.evidence import LedgerError
 
@@ -150,7 +150,8 @@ def problems(root: str | Path) -> list[str]:
     found = [problem for source in sources for problem in _misplaced(source)]
     found += _undecided(sources, claims)
     found += _unmatched_equations(sources, claims, tags)
-    return found + [f"{where}: {problem}" for where, text in prose for problem in _mentions(text, sources, tags)]
+    known = _Known.of(sources, tags)
+    return found + [f"{where}: {problem}" for where, text in prose for problem in _mentions(text, known)]
 
 
 def tags_of(text: str) -> list[str]:
@@ -163,7 +164,7 @@ def tags_of(text: str) -> list[str]:
 
 
 def _source(path: Path) -> Source:
-    table = yaml.safe_load(path.read_text(encoding="utf-8"))
+    table = yaml.load(path.read_text(encoding="utf-8"), Loader=TABLES)
     if not isinstance(table, dict) or set(table) != {"source", "shape", "rows"} or not table["shape"]:
         raise LedgerError(f"{path.name}: expected the keys source, shape and rows")
     return Source(table["source"], table["shape"], tuple(_sentence(row, path) for row in table["rows"]))
@@ -259,22 +260,40 @@ _OF_ARTICLE = re.compile(r"[Aa]rticle(?:['’]s)?,?\sequations?\s" + _listed("[0
 _BRACKETED = re.compile(r"\((\d+\.\d+\.\d+|[AR]\.\d+)\)")  # two parts are a decimal: relu(3.0)
 
 
-def _mentions(text: str, sources: list[Source], tags: Counter[str]) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Known:
+    """What the tables and the chapters know: sections, places of sentences, equations displayed, anchors shown."""
+
+    sections: frozenset[str]
+    places: frozenset[str]
+    displayed: frozenset[str]
+    targets: frozenset[str]
+
+    @classmethod
+    def of(cls, sources: list[Source], tags: Iterable[str]) -> _Known:
+        """Collect it once for all texts."""
+        rows = [row for source in sources for row in source.rows]
+        return cls(
+            sections=frozenset(section for source in sources for section in source.shape),
+            places=frozenset(row.at for row in rows),
+            displayed=frozenset(number for row in rows for number in row.equations),
+            targets=frozenset(map(anchor_of, tags)),
+        )
+
+
+def _mentions(text: str, known: _Known) -> Iterator[str]:
     """Find the links, sections, sentences and equations in a text that no table knows."""
     text = " ".join(text.split())
-    sections = {section for source in sources for section in source.shape}
-    numbered = sections | {section.removeprefix("report.") for section in sections}
-    places = {row.at for source in sources for row in source.rows}
-    displayed = {number for source in sources for row in source.rows for number in row.equations}
-    targets = {anchor_of(tag) for tag in tags}
+    sections, places, displayed = known.sections, known.places, known.displayed
     for words, target in _LINK.findall(text):
         named = _BRACKETED.search(words)
-        if f"equation-{target}" not in targets:
+        if f"equation-{target}" not in known.targets:
             yield f"a link to equation-{target}, which no chapter shows"
         if named and named[1] != target:
             yield f"a link from ({named[1]}) to equation-{target}"
     for found in _SECTIONS.findall(text):
-        yield from (f"no section {n}" for n in re.findall(r"\d+(?:\.\d+)*", found) if n not in numbered)
+        numbers = re.findall(r"\d+(?:\.\d+)*", found)
+        yield from (f"no section {n}" for n in numbers if not sections & {n, f"report.{n}"})
     for section, paragraph, sentence in _SENTENCE.findall(text):
         names = (section, *(f"{source}.{section}" for source in ("article", "note", "report")))
         if not any(f"{name} p{paragraph} s{sentence or 1}" in places for name in names):
@@ -285,8 +304,8 @@ def _mentions(text: str, sources: list[Source], tags: Counter[str]) -> Iterator[
     for found in _OF_ARTICLE.findall(text):
         yield from (f"no article equation ({n})" for n in re.findall(r"\d+", found) if f"A.{n}" not in displayed)
     lists = [*_EQUATIONS.findall(text), *(f"({number})" for number in _BRACKETED.findall(text))]
-    numbers = dict.fromkeys(number for found in lists for number in re.findall(_NUMBER, found))
-    yield from (f"no equation ({number})" for number in numbers if number not in displayed)
+    mentioned = dict.fromkeys(number for found in lists for number in re.findall(_NUMBER, found))
+    yield from (f"no equation ({number})" for number in mentioned if number not in displayed)
 
 
 def anchor_of(number: str) -> str:
@@ -303,9 +322,9 @@ def _prose(root: Path, claims: list[Claim]) -> Iterator[tuple[str, str]]:
     for claim in claims:
         parts = (claim.title, claim.reading, claim.holds, claim.scope, claim.reason)
         yield f"claim {claim.id}", "\n".join(part for part in parts if part)
-    for page in [*root.glob("*.md"), *root.glob("chapters/**/*.md")]:
+    for page in [*root.glob("*.md"), *root.glob("chapters/**/*.md"), *root.glob("guide/*.md")]:
         yield page.name, page.read_text(encoding="utf-8")
-    for path in sorted(root.glob("chapters/**/*.ipynb")):
+    for path in [*sorted(root.glob("chapters/**/*.ipynb")), *sorted(root.glob("guide/*.ipynb"))]:
         if ".ipynb_checkpoints" not in path.parts:
             yield from _notebook_prose(path)
     for path in sorted(root.glob("code/**/*.py")):

@@ -1,45 +1,68 @@
-"""Command line: ``python -m attnmath.recall --out recall.csv --jobs 2`` runs the sweep, or what is left of it.
+"""``python -m attnmath.recall --out recall.csv --jobs 2``: train the models of the chapter on associative recall.
 
-The three designs have 1710 runs together. A run that is in the table is not repeated, so that the command goes on where
-it was interrupted.
+A small model reads keys with their values, and then has to give the value of each key. The whole sweep has 1710 runs:
+five kinds of attention (--attentions) in three designs (--designs), with five seeds and six learning rates.
+
+* concentration: each attention at several strengths of its parameter, which spread or concentrate its rows;
+* width: four widths of the heads, and three of the model;
+* pairs: 4, 8 or 16 pairs of a key and a value.
+
+A run that is in the table is not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
+from attnmath import commands
 from attnmath.recall.table import ATTENTION_NAMES, DESIGNS, RATES, SEEDS
-from attnmath.sweeps.command import carry_out, parser_of
+from attnmath.sweeps import command
 
-_VALUES = {
-    "seeds": (int, SEEDS, "seeds of weights and sequences"),
-    "rates": (float, RATES, "learning rates"),
-}
+_COMMAND = commands.Command(
+    "attnmath.recall",
+    __doc__,
+    takes="about an hour with --jobs 2 on two cores, some five seconds for each run.",
+    writes="the table --out, a row for each run, and beside it a record (.json) of the command, versions and settings.",
+    kept=command.KEPT,
+    extra="train",
+)
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run the missing part of the grid and write the table and its provenance; return the exit status."""
-    parser = parser_of("python -m attnmath.recall", __doc__)
-    parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS, help="parts to run, default: all")
-    parser.add_argument("--attentions", nargs="+", choices=ATTENTION_NAMES, default=ATTENTION_NAMES,
-                        help="what turns scores into weights, default: all")  # fmt: skip
-    for name, (kind, values, meaning) in _VALUES.items():
-        shown = " ".join(map(str, values))
-        parser.add_argument(f"--{name}", nargs="+", type=kind, default=values, help=f"{meaning}, default: {shown}")
-    parser.add_argument("--steps", type=int, default=300, help="training steps in each run, default: 300")
-    return carry_out(parser, _run)
+    parser = _COMMAND.parser()
+    command.add_options(parser)
+    parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS, metavar="DESIGN",
+                        help=f"the parts of the sweep to run, of {', '.join(DESIGNS)}; default: all")  # fmt: skip
+    parser.add_argument(
+        "--attentions",
+        nargs="+",
+        choices=ATTENTION_NAMES,
+        default=ATTENTION_NAMES,
+        metavar="NAME",
+        help=f"what turns scores into weights, of {', '.join(ATTENTION_NAMES)}; default: all",
+    )
+    parser.add_argument("--seeds", nargs="+", type=commands.whole(0), default=SEEDS, metavar="SEED",
+                        help=f"seeds of weights and sequences; default: {_shown(SEEDS)}")  # fmt: skip
+    parser.add_argument("--rates", nargs="+", type=commands.positive, default=RATES, metavar="RATE",
+                        help="learning rates, each tried for every setting, of which the chapter keeps the best; "
+                        f"default: {_shown(RATES)}")  # fmt: skip
+    parser.add_argument("--steps", type=commands.whole(1), default=300, metavar="N",
+                        help="training steps in each run; default: 300")  # fmt: skip
+    return _COMMAND.carry_out(parser, _run, arguments)
 
 
-def _run(given: argparse.Namespace) -> tuple[int, Path]:
-    # Imported here, so that --help needs no more than the core of the package.
+def _run(given: argparse.Namespace, line: str) -> str:
     from attnmath.recall import sweep
 
     wanted = sweep.grid(given.designs, given.attentions, given.seeds, given.rates, steps=given.steps)
-    count = sweep.sweep(wanted, given.out, jobs=given.jobs, device=given.device)
-    return count, sweep.write_provenance(given.out, sweep.command_line())
+    return command.carry_out(given, lambda: (sweep.sweep(wanted, given.out, jobs=given.jobs, device=given.device),
+                                             sweep.write_provenance(given.out, line)))  # fmt: skip
+
+
+def _shown(values: tuple[float, ...]) -> str:
+    return " ".join(map(str, values))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

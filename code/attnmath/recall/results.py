@@ -16,6 +16,7 @@ from attnmath.estimate import Estimate, mean
 from attnmath.estimate import interval as interval
 from attnmath.recall.table import ATTENTION_NAMES, MEASURES, read_table
 
+#: A row of the table of runs, by the names of its columns.
 Row = dict[str, Any]
 _GROUP = ("attention", "parameter", "unit", "pairs", "head", "width")
 

@@ -25,6 +25,7 @@ from attnmath.recall.table import check_parameter
 from attnmath.recall.task import KEYS, Batch, draw
 from attnmath.sparsity import sparsity
 from attnmath.sweeps.runs import schedule, torch_device
+from attnmath.threads import one_thread
 
 #: Sequences to train on, to choose a learning rate by, and to report are drawn from generators of their own.
 _TRAIN, _VALIDATE, _TEST = range(3)
@@ -70,14 +71,10 @@ def run(settings: Settings, device: str = "cpu") -> dict[str, Any]:
     """
     instance(settings, Settings, "settings")
     torch_device(device)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the order of sums, and so the result, must not depend on the number of cores
-    try:
+    with one_thread():  # the order of sums, and so the result, must not depend on the number of cores
         model = train(settings, device)
         validation = measure(model, settings, stream=_VALIDATE)["recall"]
         return asdict(settings) | {"validation": validation} | measure(model, settings) | {"device": device}
-    finally:
-        torch.set_num_threads(threads)
 
 
 def train(settings: Settings, device: str = "cpu") -> Recaller:

@@ -19,6 +19,7 @@ from tqdm import tqdm
 from attnmath.checks import flag, instance, non_negative_integer, path_to, positive_integer
 from attnmath.sweeps.tables import Table, rounded
 
+#: What one run is told: a dataclass whose fields are columns of the table.
 Setting = TypeVar("Setting")
 
 

@@ -1,38 +1,56 @@
-"""Command line: ``python -m attnmath.translation --out translation.csv --jobs 2`` runs the sweep, or what is left.
+"""``python -m attnmath.translation --out translation.csv --jobs 2``: train the models of the chapter on few data.
 
-The three parts have 190 runs together. A run that is in the table is not repeated, so that the command goes on where
-it was interrupted.
+Small encoder-decoder models learn to translate between two made-up languages, with learned or with fixed attention in
+the encoder. The whole sweep has 190 runs in three parts (--parts).
+
+* main: four designs at five numbers of training pairs;
+* extra: further designs at two numbers of pairs;
+* equal: designs with few parameters, widened until they have as many trained ones as the learned design.
+
+A run that is in the table is not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
-from attnmath.sweeps.command import carry_out, parser_of
+from attnmath import commands
+from attnmath.sweeps import command
 from attnmath.translation.table import PAIRS, PARTS, SEEDS
 
+_COMMAND = commands.Command(
+    "attnmath.translation",
+    __doc__,
+    takes="about an hour with --jobs 2 on two cores, some thirty seconds for each run.",
+    writes="the table --out, a row for each run, and beside it a record (.json) of the command, versions and settings.",
+    kept=command.KEPT,
+    extra="train",
+)
 
-def main() -> int:
+
+def main(arguments: list[str] | None = None) -> int:
     """Run the missing part of the grid and write the table and its provenance; return the exit status."""
-    parser = parser_of("python -m attnmath.translation", __doc__)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="parts to run, default: all")
-    for name, values, meaning in (("pairs", PAIRS, "numbers of training pairs"), ("seeds", SEEDS, "language pairs")):
-        shown = " ".join(map(str, values))
-        parser.add_argument(f"--{name}", nargs="+", type=int, default=values, help=f"{meaning}, default: {shown}")
-    parser.add_argument("--steps", type=int, default=800, help="training steps in each run, default: 800")
-    return carry_out(parser, _run)
+    parser = _COMMAND.parser()
+    command.add_options(parser)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, metavar="PART",
+                        help=f"the parts of the sweep to run, of {', '.join(PARTS)}; default: all")  # fmt: skip
+    parser.add_argument("--pairs", nargs="+", type=commands.whole(1), default=PAIRS, metavar="N",
+                        help=f"numbers of training pairs; default: {' '.join(map(str, PAIRS))}")  # fmt: skip
+    parser.add_argument("--seeds", nargs="+", type=commands.whole(0), default=SEEDS, metavar="SEED",
+                        help="seeds of the two languages, the sentences, the weights and their order; "
+                        f"default: {' '.join(map(str, SEEDS))}")  # fmt: skip
+    parser.add_argument("--steps", type=commands.whole(1), default=800, metavar="N",
+                        help="training steps in each run; default: 800")  # fmt: skip
+    return _COMMAND.carry_out(parser, _run, arguments)
 
 
-def _run(given: argparse.Namespace) -> tuple[int, Path]:
-    # Imported here, so that --help needs no more than the core of the package.
+def _run(given: argparse.Namespace, line: str) -> str:
     from attnmath.translation import sweep
 
     wanted = sweep.grid(given.parts, given.pairs, given.seeds, steps=given.steps)
-    count = sweep.sweep(wanted, given.out, jobs=given.jobs, device=given.device)
-    return count, sweep.write_provenance(given.out, sweep.command_line())
+    return command.carry_out(given, lambda: (sweep.sweep(wanted, given.out, jobs=given.jobs, device=given.device),
+                                             sweep.write_provenance(given.out, line)))  # fmt: skip
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -15,6 +15,7 @@ from attnmath.checks import flag, floats, number, one_of, positive_integer, sile
 from attnmath.estimate import interval, mean
 from attnmath.translation.table import DESIGN_NAMES, MEASURES, read_table
 
+#: A row of the table of runs, by the names of its columns.
 Row = dict[str, Any]
 
 #: What `by_seed` returns: the measures of the table, and two differences of losses.

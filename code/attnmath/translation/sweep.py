@@ -8,7 +8,6 @@ Runs go through joblib, so that a cluster takes one line around the call and no 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,8 +62,3 @@ def sweep(
 def write_provenance(path: str | Path, command: str) -> Path:
     """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
     return runs.write_provenance(path, command, TABLE)
-
-
-def command_line() -> str:
-    """The command under which this program runs, for the record."""
-    return " ".join(["python -m attnmath.translation", *sys.argv[1:]])

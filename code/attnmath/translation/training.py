@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from attnmath.arrays import Numpy
 from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer
 from attnmath.sweeps.runs import schedule, torch_device
+from attnmath.threads import one_thread
 from attnmath.translation.bleu import corpus_bleu
 from attnmath.translation.designs import DESIGNS, HIDDEN
 from attnmath.translation.models import Translator
@@ -72,9 +73,7 @@ def run(settings: Settings, device: str = "cpu") -> dict[str, Any]:
     """Train a model and return its settings with what was measured, and the device. See `measure` and `stability`."""
     instance(settings, Settings, "settings")
     torch_device(device)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the order of sums, and so the result, must not depend on the number of cores
-    try:
+    with one_thread():  # the order of sums, and so the result, must not depend on the number of cores
         trained = train(settings, device)
         data = corpus(settings.seed, settings.pairs)
         row: dict[str, Any] = asdict(settings) | {"parameters": trained.best.trained_parameters()}
@@ -83,8 +82,6 @@ def run(settings: Settings, device: str = "cpu") -> dict[str, Any]:
         row |= {"best_step": int(best[0]), "train_best": float(best[1]), "validation_best": float(best[2])}
         row |= {"train_last": float(trained.losses[-1, 1]), "validation_last": float(trained.losses[-1, 2])}
         return row | stability(trained) | {"device": device}
-    finally:
-        torch.set_num_threads(threads)
 
 
 def train(settings: Settings, device: str = "cpu") -> Trained:

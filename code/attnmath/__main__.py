@@ -1,0 +1,23 @@
+"""``python -m attnmath``: list the commands of the package."""
+
+from __future__ import annotations
+
+import argparse
+
+from attnmath import __version__
+from attnmath.commands import COMMANDS
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print each command with what it does; return 0."""
+    parser = argparse.ArgumentParser(prog="python -m attnmath", description="List the commands of the package.")
+    parser.add_argument("--version", action="version", version=f"attnmath {__version__}")
+    parser.parse_args(arguments)
+    print(f"attnmath {__version__} is a package to import, with these commands (each has --help):\n")
+    for module, about in COMMANDS.items():
+        print(f"  python -m {module}\n      {about}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

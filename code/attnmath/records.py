@@ -1,0 +1,87 @@
+"""Files that commands write: tables whose rows are dataclasses, archives of arrays, and never half of one."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import zipfile
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import Shaped
+
+Row = TypeVar("Row")
+_KINDS = {"str": str, "int": int, "float": float}
+
+
+def written(rows: Sequence[Any], kind: type) -> bytes:
+    """Return a table with a column for each field of a dataclass."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [field.name for field in fields(kind)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return out.getvalue().encode()
+
+
+def parsed(text: str, kind: type[Row], name: str) -> tuple[Row, ...]:
+    """Return the rows of such a table; `ValueError` if it has other columns, or a value of another kind.
+
+    name : of the table, for the error.
+    """
+    found = csv.DictReader(io.StringIO(text))
+    columns: dict[str, Any] = {field.name: _KINDS[str(field.type)] for field in fields(kind)}  # type: ignore[arg-type]
+    if found.fieldnames != list(columns):
+        raise ValueError(f"{name}: expected the columns {', '.join(columns)}, got {found.fieldnames}")
+    rows = []
+    for row in found:
+        try:
+            rows.append(kind(**{column: read(row[column]) for column, read in columns.items()}))
+        except (TypeError, ValueError):
+            expected = f"{name}: expected words and numbers for {', '.join(columns)} in line {found.line_num}"
+            raise ValueError(f"{expected}, got {row}") from None
+    return tuple(rows)
+
+
+def read(path: Path, kind: type[Row], name: str) -> tuple[Row, ...]:
+    """Return the rows of a file, or none if there is no such file."""
+    return parsed(path.read_text(encoding="utf-8"), kind, name) if path.exists() else ()
+
+
+def shipped(name: str, kind: type[Row], sha256: str) -> tuple[Row, ...]:
+    """Return the rows of ``data/NAME.csv``, which ships with the package, after checking its hash."""
+    content = (resources.files("attnmath") / "data" / f"{name}.csv").read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise ValueError(f"{name}: expected a table with SHA-256 {sha256}, got {found}")
+    return parsed(content.decode(), kind, name)
+
+
+def archive(arrays: dict[str, Shaped[np.ndarray, "..."]]) -> bytes:
+    """Encode arrays as an .npz file whose bytes depend on the arrays alone: no dates, no compression."""
+    if not isinstance(arrays, dict) or not all(isinstance(name, str) for name in arrays):
+        raise TypeError(f"arrays: expected a dictionary from names to arrays, got {type(arrays).__name__}")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as zipped:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+                raise TypeError(f"arrays: expected numpy arrays without objects, got {type(array).__name__} for {name}")
+            np.lib.format.write_array(member, array, allow_pickle=False)
+            zipped.writestr(zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0)), member.getvalue())
+    return buffer.getvalue()
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file in one step: an interruption leaves the old content."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
