@@ -1,8 +1,7 @@
-"""Small repairs of the pages: ids that stand twice, pictures that do not enlarge, TeX in the titles of tabs."""
+"""Small repairs of the pages: ids that stand twice, and pictures that do not enlarge."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from docutils import nodes
@@ -22,9 +21,11 @@ def unique_ids(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def enlarge(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Make each picture of a figure a link to its file, so that a click shows it alone and as large as one likes."""
-    for figure in doctree.findall(nodes.figure) if app.builder.format == "html" else ():
+    on_site = app.builder.format == "html" and app.builder.name != "epub"
+    for figure in doctree.findall(nodes.figure) if on_site else ():
         for image in list(figure.findall(nodes.image)):
-            _, name = app.env.images.get(image["uri"], (None, ""))
+            uri = image.get("candidates", {}).get("image/svg+xml", image["uri"])  # of `picture.*`, what a site shows
+            _, name = app.env.images.get(uri, (None, ""))
             if name and not isinstance(image.parent, nodes.reference):
                 folder = relative_uri(app.builder.get_target_uri(docname), app.builder.imagedir)  # type: ignore[attr-defined]
                 link = nodes.reference("", "", refuri=f"{folder}/{name}", internal=True)
@@ -32,14 +33,8 @@ def enlarge(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                 link += image
 
 
-def plain_title(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Take the delimiters of MathJax out of a page's title: the tab of a browser shows them as they are."""
-    context["title"] = re.sub(r"\\[()]", "", context.get("title") or "")
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the repairs."""
     app.connect("doctree-resolved", unique_ids)
     app.connect("doctree-resolved", enlarge)
-    app.connect("html-page-context", plain_title)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

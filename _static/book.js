@@ -14,25 +14,34 @@ function unfold() {
 
 // A derivation has its reasons at the right of its lines, or under them where there is not room for both.
 // All are measured before any is changed: a browser lays out a long page anew after each change.
-function arrange() {
+function arrange(blocks) {
   const narrow = matchMedia("(max-width: 720px)").matches;
   const tooWide = (e) => e.scrollWidth > e.clientWidth + 1;
-  const blocks = [...document.querySelectorAll(".derivation")];
   for (const block of blocks) block.classList.remove("stacked");
-  const crowded = blocks.map((block) => [block, ...block.querySelectorAll(".line > span")].some(tooWide));
-  blocks.forEach((block, i) => block.classList.toggle("stacked", narrow || crowded[i]));
+  const crowded = blocks.map((block) => narrow || [block, ...block.querySelectorAll(".line > span")].some(tooWide));
+  blocks.forEach((block, i) => block.classList.toggle("stacked", crowded[i]));
 }
+
+// It happens when the page has been read, before most of it is shown. When the fonts have come, only the derivations
+// that have their reasons at the right are looked at again: nothing that is right moves. A new width moves all.
+const derivations = (also = "") => [...document.querySelectorAll(`.derivation${also}`)];
+let article, width;
+function begin() {
+  article = document.querySelector(".bd-article") ?? document.body;
+  width = article.clientWidth;
+  arrange(derivations());
+}
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+else begin();
 
 addEventListener("hashchange", unfold);
 addEventListener("load", async () => {
-  await window.MathJax?.startup?.promise; // typeset formulas move what lies below them
   await document.fonts.ready;
+  arrange(derivations(":not(.stacked)"));
   unfold();
-  const article = document.querySelector(".bd-article");
-  let width = 0;
-  new ResizeObserver(([entry]) => {
-    if (entry.contentRect.width === width) return;
-    width = entry.contentRect.width;
-    requestAnimationFrame(arrange);
-  }).observe(article ?? document.body);
+  new ResizeObserver(() => {
+    if (article.clientWidth === width) return;
+    width = article.clientWidth;
+    requestAnimationFrame(() => arrange(derivations()));
+  }).observe(article);
 });

@@ -1,0 +1,140 @@
+"""Repairs of the theme's and docutils' HTML, so that assistive technology reads each page as it is meant.
+
+Landmarks hold the whole page, a button is called what it shows, a list of references is not said to be an ARIA list
+without items, and Chinese words say that they are Chinese. What the keyboard needs beyond HTML is in
+``_static/accessible.js`` and ``_static/accessible.css``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+
+class Repair(NamedTuple):
+    """What stands in a page, what shall stand there, and the page that has it (the theme's frame is on every page)."""
+
+    found: str
+    wanted: str
+    page: str = "search.html"
+
+
+#: The templates of sphinx-book-theme and pydata-sphinx-theme leave no other occasion.
+REPAIRS = (
+    Repair(
+        '<div class="bd-sidebar-primary bd-sidebar">',
+        '<div class="bd-sidebar-primary bd-sidebar" role="region" aria-label="The book">',
+    ),
+    Repair(
+        '<button class="btn search-button-field search-button__button" title="Search" aria-label="Search"',
+        '<button class="btn search-button-field search-button__button" title="Search"',
+    ),
+    Repair(
+        '<nav class="bd-toc-nav page-toc">',
+        '<nav class="bd-toc-nav page-toc" aria-label="On this page">',
+        "ledger.html",
+    ),
+    Repair('<div role="list" class="citation-list">', '<div class="citation-list">', "references.html"),
+    Repair(' role="doc-biblioentry">', ">", "references.html"),
+)
+_CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff](?:[\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef]*"
+                      r"[\u3400-\u4dbf\u4e00-\u9fff])?")  # fmt: skip
+# A link of the contents of the book, and the triangle beside it.
+_FOLD = re.compile(
+    r'(?P<before><a class="reference internal"[^>]*>(?P<title>(?:(?!</a>).)*)</a>\s*<details[^>]*>\s*)<summary>'
+    r'(?=\s*<span class="toctree-toggle")',
+    re.DOTALL,
+)
+# Elements whose text is no text of the page, or can hold no element.
+_NO_MARKUP = ("script", "style", "title", "option", "annotation", "textarea", "mtext")
+
+
+_EMPTY_HEADER = re.compile(r"<th[^>]*>\s*(?:<p>\s*</p>)?\s*</th>")
+_SIGNATURE = re.compile(r'<dl>\s*((?:<dd><em class="sig-param">(?:(?!</dd>).)*</dd>\s*)+)</dl>', re.DOTALL)
+
+
+def in_chinese(html: str) -> str:
+    """Mark the Chinese words in the text of a page.
+
+    >>> in_chinese('<p title="温度">the temperature (温度)</p>')
+    '<p title="温度">the temperature (<span lang="zh">温度</span>)</p>'
+    >>> in_chinese(in_chinese("<p>温度</p>"))
+    '<p><span lang="zh">温度</span></p>'
+    """
+    parts, end = [], 0
+    for found in _CHINESE.finditer(html):
+        tag = html[html.rfind("<", 0, found.start()) : found.start()]
+        if (
+            ">" in tag
+            and not tag.startswith('<span lang="zh">')
+            and not re.match(rf"<(?:{'|'.join(_NO_MARKUP)})\b", tag)
+        ):
+            parts += [html[end : found.start()], f'<span lang="zh">{found[0]}</span>']
+            end = found.end()
+    return "".join([*parts, html[end:]])
+
+
+def with_names(html: str) -> str:
+    """Name the triangles in the contents of the book after the page whose parts they unfold.
+
+    >>> fold = '<details><summary><span class="toctree-toggle"></span></summary>'
+    >>> with_names(f'<a class="reference internal" href="#">The <em>guide</em></a>{fold}').partition("<summary")[2][:33]
+    ' aria-label="Parts of The guide">'
+    """
+
+    def named(found: re.Match[str]) -> str:
+        words = " ".join(re.sub(r"<[^>]+>", "", found["title"]).split())
+        return f'{found["before"]}<summary aria-label="Parts of {words.replace(chr(34), "&quot;")}">'
+
+    return _FOLD.sub(named, html)
+
+
+def with_plain_signatures(html: str) -> str:
+    """Show the lines of a long signature without a list: Sphinx makes one that has descriptions and no terms.
+
+    >>> with_plain_signatures('<dt>f(<dl>\\n<dd><em class="sig-param">x</em>,</dd>\\n</dl>\\n)</dt>')
+    '<dt>f(<span class="sig-lines"><span class="sig-line"><em class="sig-param">x</em>,</span></span>\\n)</dt>'
+    """
+
+    def lines(found: re.Match[str]) -> str:
+        each = re.sub(r"<dd>(.*?)</dd>\s*", r'<span class="sig-line">\1</span>', found[1], flags=re.DOTALL)
+        return f'<span class="sig-lines">{each}</span>'
+
+    return _SIGNATURE.sub(lines, html)
+
+
+def repaired(html: str) -> str:
+    """Return a page with all repairs; a page that has them already stays as it is."""
+    for found, wanted, _ in REPAIRS:
+        html = html.replace(found, wanted)
+    html = with_plain_signatures(with_names(html))
+    html = html.replace(
+        '<summary><span class="toctree-toggle"', '<summary aria-label="Parts"><span class="toctree-toggle"'
+    )
+    return in_chinese(_EMPTY_HEADER.sub("<td></td>", html))  # a header without words names nothing
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Repair the pages, and report a repair that fits nothing: the theme is then another one."""
+    if exception is not None or app.builder.name != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        html = path.read_text(encoding="utf-8")
+        if (mended := repaired(html)) != html:
+            path.write_text(mended, encoding="utf-8")
+    for found, wanted, page in REPAIRS:
+        path = Path(app.outdir, page)
+        if path.is_file() and wanted not in path.read_text(encoding="utf-8"):
+            logger.warning("accessible_html: %s: expected %s, found nothing to repair", page, found)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the event."""
+    app.connect("build-finished", finish)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

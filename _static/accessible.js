@@ -1,0 +1,79 @@
+// What the keyboard and screen readers need, and HTML does not give: names of buttons that are made in the browser,
+// and a tab stop, a role and a name for each box that scrolls.
+"use strict";
+
+const BOXES = [
+  ["pre", "Code"],
+  [".cell_output > .output, .cell_output pre, .cell_output .mathjax_process", "Output"],
+  [".math, .math > .formula, mjx-container", "Formula"],
+  [".derivation, .derivation > .line > span, .derivation > details li", "Derivation"],
+  [".claim-card p, .claim-evidence > li", "Evidence"],
+  [".pst-scrollable-table-container, .table-wrapper, table", "Table"],
+];
+
+// All are measured before any is changed: a browser lays out a long page anew after each change.
+function markScrolling(root) {
+  const scrolls = (e) => e.scrollWidth > e.clientWidth && /auto|scroll/.test(getComputedStyle(e).overflowX);
+  const found = new Map();
+  for (const [selector, name] of BOXES) {
+    for (const e of root.querySelectorAll(selector)) found.set(e, scrolls(e) && name);
+  }
+  for (const [e, name] of found) {
+    if (name) {
+      e.tabIndex = 0;
+      if (!e.matches("li, td, table")) e.setAttribute("role", "group");
+      e.setAttribute("aria-label", `${name}, scrolls sideways`);
+    } else if (e.getAttribute("aria-label")?.endsWith("scrolls sideways")) {
+      for (const attribute of ["tabindex", "role", "aria-label"]) e.removeAttribute(attribute);
+    }
+  }
+}
+
+// A button that unfolds a solution is called after the solution.
+function nameToggles() {
+  for (const button of document.querySelectorAll("button.toggle-button")) {
+    const title = button.closest(".admonition-title")?.textContent.replace(/\s+/g, " ").trim();
+    if (title) button.setAttribute("aria-label", title);
+  }
+}
+
+// Escape closes a sidebar that covers a small screen, and the keyboard is back at the button that opened it.
+function closeSidebars(event) {
+  if (event.key !== "Escape") return;
+  for (const [name, button] of [["primary", ".primary-toggle"], ["secondary", ".secondary-toggle"]]) {
+    const box = document.getElementById(`pst-${name}-sidebar-checkbox`);
+    if (!box?.checked || !matchMedia("(max-width: 992px)").matches) continue;
+    box.checked = false;
+    document.querySelector(button)?.focus();
+  }
+}
+
+// On paper everything is unfolded, in the light theme; afterwards the page is as it was.
+let before;
+function unfoldAll() {
+  const closed = [...document.querySelectorAll("details:not([open])")].filter((e) => !e.matches(".hide"));
+  before = { theme: document.documentElement.dataset.theme, closed };
+  document.documentElement.dataset.theme = "light";
+  for (const details of closed) details.open = true;
+}
+function foldAgain() {
+  if (!before) return;
+  document.documentElement.dataset.theme = before.theme;
+  for (const details of before.closed) details.open = false;
+  before = undefined;
+}
+
+addEventListener("keydown", closeSidebars);
+addEventListener("beforeprint", unfoldAll);
+addEventListener("afterprint", foldAgain);
+document.addEventListener("toggle", (event) => markScrolling(event.target), true);
+addEventListener("load", async () => {
+  nameToggles();
+  await window.MathJax?.startup?.promise;
+  await document.fonts.ready;
+  const article = document.querySelector(".bd-article") ?? document.body;
+  new ResizeObserver(() => requestAnimationFrame(() => markScrolling(article))).observe(article);
+  document.addEventListener("click", (event) => {
+    if (event.target.closest(".admonition-title")) requestAnimationFrame(() => markScrolling(article));
+  });
+});
