@@ -1,0 +1,120 @@
+"""The page of symbols, from ``reference/notation.yml``, with an anchor and an index entry for each symbol."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from docutils import nodes
+from sphinx.application import Sphinx
+
+PAGE = "reference/notation"
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol of the book: in TeX, its names, what it means and where it is defined."""
+
+    tex: str
+    names: tuple[str, ...]
+    meaning: str
+    shape: str
+    places: tuple[str, ...]
+    code: str
+    group: str
+
+    @property
+    def anchor(self) -> str:
+        """Return its id on the page.
+
+        >>> Symbol("d_k", ("d_k", "dk"), "", "", (), "", "The attention operator").anchor
+        'symbol-the-attention-operator-d-k'
+        """
+        case = "capital " if self.names[0].isupper() else ""
+        return "symbol-" + nodes.make_id(f"{self.group} {case}{self.names[0]}")
+
+
+@cache
+def read_symbols(path: Path) -> tuple[Symbol, ...]:
+    """Return the symbols of the book, in the order of the page."""
+    groups = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return tuple(symbol(line, group) for group, lines in groups.items() if group != "several"
+                 for line in lines.strip().split("\n"))  # fmt: skip
+
+
+def symbol(line: str, group: str) -> Symbol:
+    """Return the symbol of a line."""
+    cells = [cell.strip() for cell in re.split(r" ;(?: |$)", line)]
+    if len(cells) != 6:
+        raise ValueError(f"notation: expected 6 columns between ' ; ', got {line!r}")
+    tex, names, meaning, shape, places, code = cells
+    return Symbol(tex, tuple(names.split()), meaning, shape, tuple(places.split()), code, group)
+
+
+def place(name: str) -> str:
+    """Return the Markdown of an equation's number, or of a chapter.
+
+    >>> place("5.1.8"), place("operator/masks")
+    ('[(5.1.8)](#equation-5.1.8)', '{doc}`/chapters/operator/masks`')
+    """
+    return f"{{doc}}`/chapters/{name}`" if "/" in name else f"[({name})](#equation-{name})"
+
+
+def code(words: str) -> str:
+    """Return the Markdown of a function with its reference, or of an argument.
+
+    >>> code("{attnmath.rank.effective_rank}"), code("W_Q, W_K")
+    ('{py:obj}`~attnmath.rank.effective_rank`', '`W_Q`, `W_K`')
+    """
+    if words.startswith("{"):
+        return f"{{py:obj}}`~{words[1:-1]}`"
+    return ", ".join(f"`{word.strip()}`" for word in words.split(","))
+
+
+def row(symbol: Symbol) -> str:
+    """Return a line of the table."""
+    target = f'<span class="symbol-anchor" id="{symbol.anchor}"></span>'
+    cells = [
+        f"{target}${symbol.tex}$",
+        symbol.meaning,
+        symbol.shape,
+        ", ".join(map(place, symbol.places)),
+        code(symbol.code),
+    ]
+    return "| " + " | ".join(cell.replace("|", r"\vert ") for cell in cells) + " |"
+
+
+def as_markdown(symbols: tuple[Symbol, ...], several: str) -> Iterator[str]:
+    """Yield the lines of the page."""
+    for group in dict.fromkeys(s.group for s in symbols):
+        of_group = [s for s in symbols if s.group == group]
+        yield from (f"## {group}", "")
+        for symbol in of_group:
+            about = re.split("[:;]", symbol.meaning)[0].replace("$", "")
+            yield from (f"```{{index}} single: {symbol.names[0]} (symbol); {about}", "```", "")
+        yield from ("| Symbol | Meaning | Shape or unit | Defined in | Code |", "|---|---|---|---|---|")
+        yield from (*map(row, of_group), "")
+    yield from ("## Letters with several meanings", "", "| Letter | Meanings, and chapters |", "|---|---|")
+    for line in several.strip().split("\n"):
+        letter, _, meanings = line.partition(" ; ")
+        linked = re.sub(r" \[([\w/]+)\]", lambda m: f" (in {place(m[1])})", meanings)
+        yield f"| ${letter.strip()}$ | {linked.replace('|', chr(92) + 'vert ')} |"
+
+
+def fill(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Write the tables into the page."""
+    if docname == PAGE:
+        path = Path(app.srcdir) / f"{PAGE}.yml"
+        several = yaml.safe_load(path.read_text(encoding="utf-8"))["several"]
+        source[0] += "\n" + "\n".join(as_markdown(read_symbols(path), several)) + "\n"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the event."""
+    app.connect("source-read", fill)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,229 @@
+"""The glossary: its page, and a quiet link to it where a chapter first uses a term.
+
+``reference/glossary.yml`` holds the terms in English and Chinese. The chapters gloss them as "effective rank (有效秩)":
+the first gloss of a term in a chapter leads to the glossary, or else the first use of its English name. The glossary
+leads back to the chapters. No notebook says anything about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.transforms import SphinxTransform
+from sphinx.util.nodes import make_refnode
+
+PAGE = "reference/glossary"
+HAN = r"\u4e00-\u9fff"
+#: Where a link would disturb, or where the words are not the chapter's own.
+_QUIET = (
+    nodes.title, nodes.reference, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.caption,
+    nodes.raw, nodes.term, nodes.rubric, addnodes.pending_xref,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Term:
+    """An entry of the glossary: its names, and what it is."""
+
+    english: tuple[str, ...]
+    chinese: tuple[str, ...]
+    says: str
+
+    @property
+    def name(self) -> str:
+        """Return the name under which the glossary has it."""
+        return self.english[0]
+
+    @property
+    def anchor(self) -> str:
+        """Return the id of its first gloss in a chapter."""
+        return "gloss-" + nodes.make_id(self.name)
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """The terms, the quoted phrases, and the single words that are linked without a gloss."""
+
+    terms: tuple[Term, ...]
+    phrases: tuple[tuple[str, str], ...]
+    words: frozenset[str]
+
+    @property
+    def by_chinese(self) -> dict[str, Term]:
+        """Return the terms by their Chinese names."""
+        return {name: term for term in self.terms for name in term.chinese if re.search(f"[{HAN}]", name)}
+
+    @property
+    def by_english(self) -> dict[str, Term]:
+        """Return the terms by those of their English names that are linked without a gloss."""
+        names = {name.lower(): term for term in self.terms for name in term.english}
+        return {name: term for name, term in names.items() if " " in name or "-" in name or name in self.words}
+
+
+def rows(text: str, columns: int) -> Iterator[list[str]]:
+    """Yield the columns of each line.
+
+    >>> list(rows("a, b | c\\nd | e\\n", 2))
+    [['a, b', 'c'], ['d', 'e']]
+    """
+    for line in text.strip().split("\n"):
+        cells = [cell.strip() for cell in line.split(" | ")]
+        if len(cells) != columns:
+            raise ValueError(f"glossary: expected {columns} columns, got {line!r}")
+        yield cells
+
+
+@cache
+def read_glossary(path: Path) -> Glossary:
+    """Return the glossary of the book."""
+    tables = yaml.safe_load(path.read_text(encoding="utf-8"))
+    terms = (Term(_names(en), _names(zh), says) for en, zh, says in rows(tables["terms"], 3))
+    phrases = ((zh, en) for zh, en in rows(tables["phrases"], 2))
+    return Glossary(tuple(terms), tuple(phrases), frozenset(tables["words"].split()))
+
+
+def _names(cell: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in cell.split(","))
+
+
+def glossary_of(env: BuildEnvironment) -> Glossary:
+    """Return the glossary of the book that is built."""
+    return read_glossary(Path(env.srcdir) / f"{PAGE}.yml")
+
+
+def pattern(names: dict[str, Term], boundary: str, flags: int = 0) -> re.Pattern[str]:
+    """Return what finds any of the names as a whole, the longest first.
+
+    >>> ranks = {"rank": Term(("rank",), (), ""), "stable rank": Term(("stable rank",), (), "")}
+    >>> pattern(ranks, r"\\w-").findall("ranked by stable rank and rank.")
+    ['stable rank', 'rank']
+    """
+    longest = sorted(names, key=len, reverse=True)
+    return re.compile(rf"(?<![{boundary}])(?:{'|'.join(map(re.escape, longest))})(?![{boundary}])", flags)
+
+
+def as_markdown(glossary: Glossary) -> str:
+    """Return the entries of the glossary, in the order of the alphabet."""
+    entries = []
+    for term in sorted(glossary.terms, key=lambda t: t.name.lower()):
+        lines = [term.name, *term.chinese, f"  {term.says}", "", f"  {{gloss-chapters}}`{term.name}`", ""]
+        entries.append("\n".join(lines))
+    quoted = "\n".join(f"| {zh} | {en} |" for zh, en in glossary.phrases)
+    listed = "\n".join(entries)
+    return (
+        f"`````{{glossary}}\n{listed}\n`````\n\n## Quoted words\n\n"
+        "The chapters also quote words of the sources that name nothing, because a claim turns on them: hedges, and "
+        f"parts of sentences.\n\n| Chinese | English |\n|---|---|\n{quoted}\n"
+    )
+
+
+def fill(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Write the entries into the page of the glossary."""
+    if docname == PAGE:
+        source[0] += "\n" + as_markdown(glossary_of(app.env))
+
+
+def chapters_role(
+    name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = None
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """Leave a place for the chapters that use a term: they are known once all are read."""
+    return [nodes.inline(text, "", classes=["gloss-chapters"], term=text)], []
+
+
+class LinkTerms(SphinxTransform):
+    """Link the first use of each term of a chapter to the glossary."""
+
+    default_priority = 860  # after everything that the text itself says
+
+    def apply(self, **kwargs: Any) -> None:
+        """Visit the words of one chapter."""
+        if not self.env.docname.startswith("chapters/"):
+            return
+        glossary = glossary_of(self.env)
+        seen: dict[str, str] = {}
+        # A gloss says what the term is, so it is linked even where the bare word came before.
+        self.link(glossary.by_chinese, pattern(glossary.by_chinese, HAN), seen, glossed=True)
+        self.link(glossary.by_english, pattern(glossary.by_english, r"\w-", re.I), seen, glossed=False)
+        if not hasattr(self.env, "terms_used"):
+            self.env.terms_used = {}  # type: ignore[attr-defined]
+        self.env.terms_used[self.env.docname] = seen  # type: ignore[attr-defined]
+
+    def link(self, names: dict[str, Term], names_pattern: re.Pattern[str], seen: dict[str, str], glossed: bool) -> None:
+        """Link the first occurrence of each name that is not seen yet."""
+        for text in [t for t in self.document.findall(nodes.Text) if own_words(t)]:
+            made: list[nodes.Node] = []
+            words, at = str(text), 0
+            for found in names_pattern.finditer(words):
+                term = names.get(found[0]) or names[found[0].lower()]
+                if term.name in seen:
+                    continue
+                seen[term.name] = term.anchor if glossed else ""
+                made += [nodes.Text(words[at : found.start()]), self.linked(found[0], term, glossed)]
+                at = found.end()
+            if made:
+                text.parent.replace(text, [*made, nodes.Text(words[at:])])
+
+    def linked(self, words: str, term: Term, glossed: bool) -> nodes.Node:
+        """Return words that lead to a term of the glossary."""
+        inner = nodes.inline(words, words, classes=["term-link"])
+        link = addnodes.pending_xref(
+            words, inner, refdomain="std", reftype="term", reftarget=term.name, refdoc=self.env.docname,
+            refexplicit=True, refwarn=True,
+        )  # fmt: skip
+        return nodes.inline("", "", link, ids=[term.anchor]) if glossed else link
+
+
+def own_words(text: nodes.Text) -> bool:
+    """Return whether a text is a chapter's prose: no heading, link, code, formula, caption or output of a cell."""
+    node = text.parent
+    while node is not None:
+        if isinstance(node, _QUIET) or "cell_output" in node.get("classes", []):
+            return False
+        node = node.parent
+    return True
+
+
+def name_chapters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Write into the glossary which chapter introduces each term, and how many others use it."""
+    if docname != PAGE:
+        return
+    used: dict[str, dict[str, str]] = getattr(app.env, "terms_used", {})
+    order = [page for page in getattr(app.config, "external_site_map", None) or sorted(used) if page in used]
+    for place in list(doctree.findall(lambda n: isinstance(n, nodes.inline) and "gloss-chapters" in n["classes"])):
+        pages = [page for page in order if place["term"] in used[page]]
+        first = [page for page in pages if used[page][place["term"]]][:1]
+        for page in first or pages[:1]:
+            title = nodes.inline("", "", *(child.deepcopy() for child in app.env.titles[page].children))
+            place += nodes.Text("Introduced in ")
+            place += make_refnode(app.builder, docname, page, used[page][place["term"]], title)
+            others = len(pages) - 1
+            if others:
+                place += nodes.Text(f"; also in {others} other chapter{'s' * (others > 1)}")
+            place += nodes.Text(".")
+
+
+def tell_language(app: Sphinx, doctree: nodes.document) -> None:
+    """Mark the Chinese names in the glossary as Chinese."""
+    for term in doctree.findall(nodes.term) if app.env.docname == PAGE else ():
+        if re.search(f"[{HAN}]", term.astext()):
+            term["classes"].append("language-zh")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the role, the transform and the events."""
+    app.add_role("gloss-chapters", chapters_role)
+    app.add_transform(LinkTerms)
+    app.connect("source-read", fill)
+    app.connect("doctree-read", tell_language)
+    app.connect("doctree-resolved", name_chapters)
+    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
