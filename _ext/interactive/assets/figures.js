@@ -1,0 +1,428 @@
+// The five interactive figures: their sliders, their charts, and how the numbers come out of formulas.js and tables.
+(() => {
+  "use strict";
+  const F = window.attentionFormulas;
+  const { fixed, brief, interpolated, table, axis, line, marker, chart, curve, set, numbers, begin } =
+    window.attentionFrame;
+  const tables = window.attentionTables;
+
+  const logarithmic = (label, key, min, max, value, digits = 2) => ({
+    key,
+    label,
+    min,
+    max,
+    step: 0.05,
+    value,
+    of: (v) => 10 ** v,
+    show: (v) => String(Number(v.toPrecision(digits))),
+  });
+  const QUERY = 3; // the query "it"
+  const small = () => tables.head; // the head of four tokens
+  const choice = () => ({ key: "query", label: "query", options: small().tokens, value: QUERY });
+
+  // The row of a query of the small head, its entropy and its Jacobian.
+  const row = {
+    name: "A row of the small head, to move",
+    tables: ["head"],
+    controls: () => [
+      choice(),
+      ...small().tokens.map((token, j) => ({
+        key: `score${j}`,
+        label: `score of ${token}`,
+        min: -6,
+        max: 6,
+        step: 0.5,
+        value: small().scores[QUERY][j],
+      })),
+      { key: "scale", label: "q\u00b7k divided by", options: ["\u221a2 (scaled)", "1 (unscaled)"], value: 0 },
+      logarithmic("temperature T", "temperature", -1.5, 1.5, 0),
+    ],
+    changed(key, state, put) {
+      if (key === "query") small().scores[state.query].forEach((score, j) => put(`score${j}`, score));
+    },
+    build(panels, results) {
+      const { tokens, width } = small();
+      const n = tokens.length;
+      const bars = chart(panels, "Bars of the four weights; the table has the same numbers.", {
+        type: "bar",
+        labels: tokens,
+        x: axis("key", { words: true }),
+        y: axis("weight", { min: 0, max: 1, step: 0.2 }),
+        datasets: [{ label: "", hue: "blue", data: [], quiet: true, maxBarThickness: 60 }],
+      });
+      const jacobian = numbers(
+        panels,
+        "Jacobian: how a weight (row) responds to a score after the division (column)",
+        ["", ...tokens],
+        tokens,
+      );
+      const cells = [...panels.lastChild.querySelectorAll("tbody td")];
+      panels.lastChild.classList.add("interactive-heat");
+      const weights = numbers(results, "Weights", ["key", "weight"], tokens);
+      const facts = numbers(
+        results,
+        "In numbers",
+        ["", "this row", "all equal", "one-hot"],
+        ["entropy in nats", "norm of the Jacobian", "norm by the scores q\u00b7k"],
+      );
+      const equal = Array(n).fill(1 / n);
+      const single = equal.map((_, j) => Number(j === 0));
+      return (state) => {
+        const root = state.scale ? 1 : Math.sqrt(width);
+        const factor = 1 / (root * state.temperature);
+        const scores = tokens.map((_, j) => state[`score${j}`] / root);
+        const p = F.softmax(scores, state.temperature);
+        const J = F.softmaxJacobian(p);
+        set(bars, p);
+        weights(p.map((weight) => [fixed(weight)]));
+        jacobian(J.map((of_row) => of_row.map((entry) => fixed(entry, 2))));
+        J.flat().forEach((entry, k) => {
+          cells[k].style.setProperty("--share", `${Math.min(1, Math.abs(entry) / 0.25) * 55}%`);
+          cells[k].classList.toggle("is-negative", entry < 0);
+        });
+        const of_rows = [p, equal, single].map((y) => [
+          F.entropy(y),
+          F.jacobianNorm(y),
+          factor * F.jacobianNorm(y),
+        ]);
+        facts([0, 1, 2].map((k) => of_rows.map((values) => fixed(values[k]))));
+        const top = p.indexOf(Math.max(...p));
+        const norm = `norm of the Jacobian ${fixed(F.jacobianNorm(p))}`;
+        return `Largest weight ${fixed(p[top])}, on ${tokens[top]}. Entropy ${fixed(F.entropy(p))} nats, ${norm}.`;
+      };
+    },
+  };
+
+  // The same scores in softmax and in squared ReLU.
+  const rows = {
+    name: "Two rows of the small head, to move",
+    tables: ["head"],
+    controls: () => [
+      choice(),
+      { key: "shift", label: "shift", min: -6, max: 6, step: 0.25, value: 0, show: (v) => fixed(v, 2) },
+      logarithmic("stretch", "stretch", -1, 1, 0),
+    ],
+    build(panels, results) {
+      const { tokens, width } = small();
+      const bars = chart(panels, "Bars of both rows, side by side for each key; the table has the same numbers.", {
+        type: "bar",
+        labels: tokens,
+        x: axis("key", { words: true }),
+        y: axis("share of the row", { min: 0, max: 1, step: 0.2 }),
+        datasets: [
+          { label: "softmax", hue: "blue", data: [], maxBarThickness: 44 },
+          { label: "squared ReLU", hue: "orange", data: [], maxBarThickness: 44 },
+        ],
+      });
+      bars.options.plugins.legend.labels.boxHeight = 10;
+      const facts = numbers(
+        results,
+        "In numbers",
+        ["", "softmax", "squared ReLU"],
+        ["sparsity S", "effective support nS\u00b2", ...tokens.map((token) => `share of ${token}`)],
+      );
+      return (state) => {
+        const scores = small().scores[state.query].map((s) => (state.stretch * s) / Math.sqrt(width) + state.shift);
+        const both = [F.softmax(scores), F.squaredRelu(scores)];
+        const shares = both.map((a) => a.map((value) => value / a.reduce((total, v) => total + v, 0)));
+        set(bars, ...shares);
+        facts(
+          [F.sparsity, F.effectiveSupport, ...tokens.map((_, j) => (a) => shares[both.indexOf(a)][j])].map((f) =>
+            both.map((a) => fixed(f(a))),
+          ),
+        );
+        const [soft, squared] = both.map(F.sparsity);
+        return (
+          `S is ${fixed(soft)} for softmax. ` +
+          (Number.isNaN(squared)
+            ? "All weights of squared ReLU are 0, and such a row has no S."
+            : `S is ${fixed(squared)} for squared ReLU.`)
+        );
+      };
+    },
+  };
+
+  // S over the mean and the standard deviation of the scores, and the number of keys.
+  const laws = {
+    name: "Sparsity of four kinds of attention, to move",
+    tables: ["rows"],
+    controls: () => [
+      { key: "beta", label: "mean \u03b2", min: -3, max: 3, step: 0.25, value: -1, show: (v) => fixed(v, 2) },
+      {
+        key: "gamma",
+        label: "deviation \u03b3",
+        min: 0.25,
+        max: 6,
+        step: 0.25,
+        value: 1.5,
+        show: (v) => fixed(v, 2),
+      },
+      {
+        key: "length",
+        label: "keys n",
+        min: 0,
+        max: tables.rows.lengths.length - 1,
+        step: 1,
+        value: 2,
+        of: (k) => tables.rows.lengths[k],
+        show: String,
+      },
+    ],
+    build(panels, results) {
+      const { lengths, gammas, ratios, S } = tables.rows;
+      const kinds = [
+        [
+          "softmax",
+          "blue",
+          (beta, gamma) => F.exponentialSparsity(gamma),
+          (k, beta, gamma) => interpolated(gammas, S.exp[k], gamma),
+        ],
+        [
+          "squared ReLU",
+          "orange",
+          F.reluSquaredSparsity,
+          (k, beta, gamma) => interpolated(ratios, S["relu^2"][k], beta / gamma),
+        ],
+        [
+          "scores themselves",
+          "green",
+          F.identitySparsity,
+          (k, beta, gamma) => interpolated(ratios, S.identity[k], beta / gamma),
+        ],
+        ["linear attention, \u03b2 > 0", "pink", F.linearSparsity, () => NaN],
+      ];
+      const DASHES = [[], [8, 3], [3, 3], [8, 3, 2, 3]];
+      const made = chart(
+        panels,
+        "Curves of S over the standard deviation of the scores; the table has the numbers at the chosen one.",
+        {
+          x: axis("standard deviation of the scores \u03b3", { min: 0, max: 6 }),
+          y: axis("sparsity S", { min: 0, max: 1, step: 0.2 }),
+          datasets: [
+            ...kinds.map(([label, hue], k) => line(label, hue, { borderDash: DASHES[k] })),
+            ...kinds.map(([label, hue]) =>
+              line(`${label}, n keys`, hue, { borderDash: [1, 3], borderWidth: 2, quiet: true }),
+            ),
+            ...kinds.map(([label, hue]) => marker(label, hue)),
+            line("least S of n keys", "grey", { borderWidth: 1, borderDash: [6, 4] }),
+          ],
+        },
+      );
+      const fine = Array.from({ length: 120 }, (_, k) => (k + 1) / 20);
+      const facts = numbers(
+        results,
+        "S at the chosen \u03b2 and \u03b3",
+        ["", "infinitely many keys", "n keys, drawn"],
+        kinds.map(([label]) => label),
+      );
+      return ({ beta, gamma, length }) => {
+        const k = lengths.indexOf(length);
+        const least = 1 / Math.sqrt(length);
+        const limits = kinds.map(([, , limit]) => limit(beta, gamma));
+        const drawn = kinds.map(([, , , of_rows]) => of_rows(k, beta, gamma));
+        set(
+          made,
+          ...kinds.map(([, , limit]) => curve(fine, (x) => limit(beta, x))),
+          ...kinds.map(([, , , of_rows]) => curve(fine, (x) => of_rows(k, beta, x))),
+          ...limits.map((y) => [{ x: gamma, y }]),
+          [
+            { x: 0, y: least },
+            { x: 6, y: least },
+          ],
+        );
+        facts(limits.map((value, j) => [fixed(value), j < 3 ? fixed(drawn[j]) : "not drawn"]));
+        return (
+          kinds.map(([label], j) => `${label} ${fixed(limits[j])}`).join(", ") +
+          `; no row of ${length} keys is below ${fixed(least)}.`
+        );
+      };
+    },
+  };
+
+  // Singular values and ranks of a trained head against temperature.
+  const spectrum = {
+    name: "Singular values of a trained head, to move",
+    tables: ["head", "spectra-6"],
+    controls: () => [
+      { key: "layer", label: "layer", min: 1, max: 6, step: 1, value: small().trained[0], show: String },
+      { key: "head", label: "head", min: 1, max: 12, step: 1, value: small().trained[1], show: String },
+      {
+        key: "temperature",
+        label: "temperature T",
+        min: 0,
+        max: tables["spectra-6"].temperatures.length - 1,
+        step: 1,
+        value: (tables["spectra-6"].temperatures.length - 1) / 2,
+        show: (k) => String(Number(tables["spectra-6"].temperatures[k].toPrecision(2))),
+      },
+    ],
+    build(panels, results) {
+      const { temperatures, epsilon } = tables["spectra-6"];
+      const one = (temperatures.length - 1) / 2;
+      const values = chart(panels, "Singular values of the weights, by falling size, on a logarithmic axis.", {
+        x: axis("number of the singular value", { min: 0, max: 18, step: 3 }),
+        y: axis("singular value", { min: 1e-4, max: 10, log: true }),
+        datasets: [
+          line("at temperature T", "blue", { pointRadius: 3 }),
+          line("at temperature 1", "grey", { borderDash: [4, 3], borderWidth: 1.5 }),
+        ],
+      });
+      const kinds = [
+        ["entropy rank", "entropy", "blue", []],
+        ["effective rank", "share", "orange", [8, 3]],
+        ["stable rank", "stable", "green", [3, 3]],
+      ];
+      const ranks = chart(
+        panels,
+        "Three ranks over the temperature; the table has the numbers at the chosen one.",
+        {
+          x: axis("temperature T", { min: 0.05, max: 20, log: true }),
+          y: axis("rank", { min: 0.9, max: 20, log: true, named: [1, 2, 5, 10, 20] }),
+          datasets: [
+            ...kinds.map(([label, , hue, borderDash]) => line(label, hue, { borderDash })),
+            ...kinds.map(([label, , hue]) => marker(label, hue)),
+          ],
+        },
+      );
+      const facts = numbers(
+        results,
+        "Ranks",
+        ["", "at T", "at 1"],
+        ["entropy rank", `effective rank, ${epsilon} left out`, "stable rank"],
+      );
+      let latest;
+      return async (state) => {
+        latest = state;
+        const found = await table(`spectra-${state.layer}`);
+        const { layer, head, temperature } = latest; // the reader may have moved on while the table was loading
+        if (layer !== state.layer) return "";
+        const sigma = (t) =>
+          found.sigma[head - 1][t].map((power, i) => ({ x: i + 1, y: power > -5000 ? 10 ** (power / 1000) : NaN }));
+        const at = (key, t) => found[key][head - 1][t];
+        set(values, sigma(temperature), sigma(one));
+        set(
+          ranks,
+          ...kinds.map(([, key]) => temperatures.map((x, t) => ({ x, y: at(key, t) }))),
+          ...kinds.map(([, key]) => [{ x: temperatures[temperature], y: at(key, temperature) }]),
+        );
+        facts(
+          kinds.map(([, key]) =>
+            [at(key, temperature), at(key, one)].map((value) => fixed(value, key === "share" ? 0 : 2)),
+          ),
+        );
+        return (
+          `Head ${head} of layer ${layer} at temperature ${Number(temperatures[temperature].toPrecision(2))}: ` +
+          kinds
+            .map(([label, key]) => `${label} ${fixed(at(key, temperature), key === "share" ? 0 : 2)}`)
+            .join(", ") +
+          "."
+        );
+      };
+    },
+  };
+
+  // The error of random features against their number and two norms.
+  const features = {
+    name: "Errors of random features, to move",
+    tables: ["draws"],
+    controls: () => {
+      const norm = {
+        min: 0,
+        max: tables.draws.norms.length - 1,
+        step: 1,
+        of: (k) => tables.draws.norms[k],
+        show: (v) => fixed(v, 2),
+      };
+      return [
+        { ...norm, key: "sum", label: "norm of x + y", value: 8 },
+        { ...norm, key: "difference", label: "norm of x \u2212 y", value: 4 },
+        {
+          key: "size",
+          label: "features m",
+          min: 0,
+          max: tables.draws.sizes.length - 1,
+          step: 1,
+          value: 5,
+          of: (k) => tables.draws.sizes[k],
+          show: brief,
+        },
+      ];
+    },
+    build(panels, results) {
+      const { norms, sizes, estimates } = tables.draws;
+      const last = sizes.at(-1);
+      // Name, hue, dashes, the relative variance of one feature, and how many features one projection gives.
+      const kinds = [
+        ["positive", "blue", [], (sum) => F.positiveVariance(sum), 1],
+        ["hyperbolic", "orange", [8, 3], (sum) => 2 * F.pairVariance(sum), 2],
+        ["trigonometric", "green", [3, 3], (sum, difference) => 2 * F.pairVariance(difference), 2],
+      ];
+      const errors = chart(panels, "Relative standard errors over the number of features, on logarithmic axes.", {
+        x: axis("features m", { min: 1, max: 10000, log: true }),
+        y: axis("relative standard error", { min: 1e-3, max: 1e4, log: true }),
+        datasets: [
+          ...kinds.map(([label, hue, borderDash]) => line(label, hue, { borderDash })),
+          ...kinds.map(([label, hue]) => marker(label, hue)),
+          line("10 %", "grey", { borderWidth: 1 }),
+        ],
+      });
+      const spread = chart(
+        panels,
+        "Quantiles of the estimate by positive features over the kernel, against their number.",
+        {
+          x: axis("positive features m", { min: 1, max: 10000, log: true }),
+          y: axis("estimate over kernel", { min: 1e-3, max: 10, log: true }),
+          datasets: [
+            line("nine estimates of ten", "blue", { fill: "+1", borderWidth: 1 }),
+            line("", "blue", { borderWidth: 1, quiet: true }),
+            line("median", "blue", { pointRadius: 3 }),
+            line("kernel", "grey", { borderWidth: 1 }),
+            marker("", "blue"),
+          ],
+        },
+      );
+      const facts = numbers(
+        results,
+        "One entry of the kernel",
+        ["features", "error with m", "m for an error of 10 %"],
+        kinds.map(([label]) => label),
+      );
+      return ({ sum, difference, size }) => {
+        const variances = kinds.map(([, , , f]) => f(sum, difference));
+        const error = (variance, m) => Math.sqrt(variance / m);
+        set(
+          errors,
+          ...variances.map((variance) => (variance > 0 ? curve([1, last], (m) => error(variance, m)) : [])),
+          ...variances.map((variance) => (variance > 0 ? [{ x: size, y: error(variance, size) }] : [])),
+          [
+            { x: 1, y: 0.1 },
+            { x: 10000, y: 0.1 },
+          ],
+        );
+        const of_norm = estimates[norms.indexOf(sum)];
+        const at = (q) => sizes.map((x, k) => ({ x, y: of_norm[k][q] }));
+        const median = of_norm[sizes.indexOf(size)][1];
+        set(
+          spread,
+          at(2),
+          at(0),
+          at(1),
+          [
+            { x: 1, y: 1 },
+            { x: 10000, y: 1 },
+          ],
+          [{ x: size, y: median }],
+        );
+        const needed = (variance, together) => together * Math.max(1, Math.ceil((100 * variance) / together));
+        facts(variances.map((variance, k) => [brief(error(variance, size)), brief(needed(variance, kinds[k][4]))]));
+        return (
+          `Relative standard error with ${size} features: ` +
+          kinds.map(([label], k) => `${label} ${brief(error(variances[k], size))}`).join(", ") +
+          `. Half of the estimates by positive features are below ${brief(median)} of the kernel.`
+        );
+      };
+    },
+  };
+
+  begin({ row, rows, laws, spectrum, features });
+})();

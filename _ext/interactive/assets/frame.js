@@ -1,0 +1,309 @@
+// The frame of the interactive figures: sliders, charts by Chart.js, and tables of numbers, and how a live figure takes
+// over its picture. Plain scripts and no modules, so that a book that is opened from a folder works too.
+(() => {
+  "use strict";
+  const here = new URL(".", document.currentScript.src).href;
+  const tables = (window.attentionTables ??= {});
+
+  // --- elements, numbers ------------------------------------------------------------------------
+
+  function element(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  const signed = (text) => text.replace("-", "\u2212");
+  function fixed(value, digits = 3) {
+    if (!Number.isFinite(value)) return "none";
+    const text = value.toFixed(digits);
+    return Number(text) === 0 ? text.replace("-", "") : signed(text); // no minus before a number that shows as 0
+  }
+  // A few digits, whatever the size of the number.
+  function brief(value) {
+    if (!Number.isFinite(value)) return "none";
+    const size = Math.abs(value);
+    if (value !== 0 && (size >= 1e5 || size < 1e-4)) {
+      const [digits, power] = value.toExponential(1).split("e");
+      const raised = [...String(Number(power))].map(
+        (c) => "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"[c] ?? "\u207b",
+      );
+      return signed(`${digits.replace(/^1\.0$/, "")}\u00d710${raised.join("")}`.replace(/^\u00d7/, ""));
+    }
+    const text =
+      size >= 100 || Number.isInteger(value) ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
+    return signed(text.replaceAll(",", "\u202f"));
+  }
+
+  // The value at x of a line through the points of a grid; nothing outside of it, or beside a point without a value.
+  function interpolated(grid, values, x) {
+    const at = (x - grid[0]) / (grid[1] - grid[0]),
+      k = Math.min(Math.floor(at), grid.length - 2);
+    if (!(at >= 0 && at <= grid.length - 1) || values[k] === null || values[k + 1] === null) return NaN;
+    return values[k] + (at - k) * (values[k + 1] - values[k]);
+  }
+
+  const loading = {};
+  function load(name) {
+    loading[name] ??= new Promise((resolve, reject) => {
+      const script = element("script", { src: here + name });
+      script.onload = resolve;
+      script.onerror = () => reject(new Error(`${name}: expected beside interactive.js, got nothing`));
+      document.head.append(script);
+    });
+    return loading[name];
+  }
+
+  async function table(name) {
+    if (!tables[name]) await load(`${name}.js`);
+    return tables[name];
+  }
+
+  // --- charts -----------------------------------------------------------------------------------
+
+  // The colours of the book's figures; in the dark the same hues, lighter.
+  const HUES = {
+    light: { blue: "#0072b2", orange: "#d55e00", green: "#009e73", pink: "#b4568f", grey: "#6b6b6b" },
+    dark: { blue: "#56b4e9", orange: "#f28a3c", green: "#2fc598", pink: "#e0a0c4", grey: "#a5a5a5" },
+  };
+  const charts = new Set();
+
+  function paint({ data, options }) {
+    const style = getComputedStyle(document.documentElement);
+    const dark = document.documentElement.dataset.theme === "dark";
+    const text = style.getPropertyValue("--pst-color-text-base").trim();
+    for (const one of data.datasets) {
+      const hue = HUES[dark ? "dark" : "light"][one.hue];
+      one.borderColor = one.pointBackgroundColor = one.pointBorderColor = hue;
+      one.backgroundColor = one.fill ? `${hue}40` : hue;
+    }
+    for (const scale of Object.values(options.scales)) {
+      scale.title.color = scale.ticks.color = text;
+      scale.grid.color = dark ? "#3a3f45" : "#e3e3e3";
+      scale.border = { color: text };
+    }
+    options.plugins.legend.labels.color = text;
+  }
+
+  new MutationObserver(() =>
+    charts.forEach((chart) => {
+      paint(chart.config);
+      chart.update("none");
+    }),
+  ).observe(document.documentElement, {
+    attributes: true,
+    attributeFilter: ["data-theme"],
+  });
+
+  // An axis with a title. Of a logarithmic one only the powers of ten are labelled, or the values that are named.
+  function axis(text, { min, max, step, log = false, words = false, named } = {}) {
+    const ticks = { font: { size: 12 }, maxRotation: 0, autoSkip: !words && !log, stepSize: step };
+    const labelled = (value) =>
+      named ? named.includes(value) : Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9;
+    if (log) ticks.callback = (value) => (labelled(value) ? brief(value).replace(/(\.\d*?)0+$/, "$1") : null);
+    const type = words ? "category" : log ? "logarithmic" : "linear";
+    return { type, min, max, ticks, grid: { display: !words }, title: { display: true, text, font: { size: 13 } } };
+  }
+
+  const line = (label, hue, more = {}) => ({
+    type: "line",
+    label,
+    hue,
+    data: [],
+    pointRadius: 0,
+    pointHitRadius: 6,
+    borderWidth: 2,
+    showLine: true,
+    ...more,
+  });
+  const marker = (label, hue) => line(label, hue, { pointRadius: 5, showLine: false, quiet: true });
+
+  function chart(place, description, { type = "scatter", x, y, datasets, labels }) {
+    const canvas = element("canvas", { role: "img", "aria-label": description });
+    place.append(element("div", { class: "interactive-chart" }, canvas));
+    const family = getComputedStyle(document.body).fontFamily;
+    if (type === "scatter")
+      datasets.forEach((data, k) => {
+        data.order = -k;
+      }); // what comes later lies on top
+    const config = {
+      type,
+      data: { labels, datasets },
+      options: {
+        animation: false,
+        responsive: true,
+        maintainAspectRatio: false,
+        font: { family },
+        interaction: { mode: "nearest", intersect: false },
+        scales: { x, y },
+        plugins: {
+          colors: { enabled: false },
+          legend: {
+            position: "top",
+            align: "start",
+            onClick: () => {},
+            labels: {
+              boxWidth: 22,
+              boxHeight: 1,
+              font: { size: 12 },
+              filter: (item, data) => !data.datasets[item.datasetIndex].quiet,
+              sort: (a, b) => a.datasetIndex - b.datasetIndex,
+            },
+          },
+          tooltip: {
+            animation: false,
+            displayColors: false,
+            callbacks: {
+              title: () => "",
+              label: (item) => {
+                const name = item.dataset.label ? `${item.dataset.label}: ` : "";
+                return type === "bar"
+                  ? `${item.label}, ${name}${fixed(item.parsed.y)}`
+                  : `${name}${brief(item.parsed.y)} at ${brief(item.parsed.x)}`;
+              },
+            },
+          },
+        },
+      },
+    };
+    paint(config);
+    const made = new window.Chart(canvas, config);
+    charts.add(made);
+    return made;
+  }
+
+  const curve = (grid, f) => grid.map((x) => ({ x, y: f(x) }));
+  function set(chart, ...data) {
+    data.forEach((points, k) => {
+      chart.data.datasets[k].data = points;
+    });
+    chart.update("none");
+  }
+
+  // --- the frame of a figure: controls, charts, numbers --------------------------------------------
+
+  let count = 0;
+  // A slider, or a list to choose from. `of` turns the slider's position into the value, `show` the value into words.
+  function control(
+    { key, label, options, min, max, step, value, of = (v) => v, show = (v) => fixed(v, 1) },
+    changed,
+  ) {
+    const id = `interactive-${(count += 1)}`;
+    const shown = element("output", { for: id, "aria-live": "off" });
+    const input = options ? element("select", { id }) : element("input", { id, type: "range", min, max, step });
+    if (options) input.append(...options.map((text, k) => element("option", { value: k }, text)));
+    const made = {
+      key,
+      box: element("div", { class: "interactive-control" }, element("label", { for: id }, label), input),
+      get: () => of(Number(input.value)),
+      put(position) {
+        input.value = position;
+        if (options) return;
+        shown.textContent = show(made.get());
+        input.setAttribute("aria-valuetext", shown.textContent);
+      },
+      reset: () => made.put(value),
+    };
+    if (!options) made.box.append(shown);
+    input.addEventListener("input", () => {
+      made.put(input.value);
+      changed(key);
+    });
+    made.reset();
+    return made;
+  }
+
+  // A table of numbers; the first column names the rows.
+  function numbers(place, caption, headings, rows) {
+    const cells = rows.map(() => headings.slice(1).map(() => element("td")));
+    const head = element(
+      "thead",
+      {},
+      element("tr", {}, ...headings.map((text) => (text ? element("th", { scope: "col" }, text) : element("td")))),
+    );
+    const body = element(
+      "tbody",
+      {},
+      ...rows.map((name, k) => element("tr", {}, element("th", { scope: "row" }, name), ...cells[k])),
+    );
+    const made = element("table", { class: "interactive-numbers" }, element("caption", {}, caption), head, body);
+    place.append(element("div", { class: "interactive-scroll" }, made));
+    return (values) =>
+      values.forEach((of_row, i) =>
+        of_row.forEach((text, j) => {
+          cells[i][j].textContent = text;
+        }),
+      );
+  }
+
+  async function takeOver(figure, make) {
+    await Promise.all([load("chart.umd.js"), ...make.tables.map(table)]);
+    const [controls, panels, results] = ["controls", "charts", "results"].map((name) =>
+      element("div", { class: `interactive-${name}` }),
+    );
+    const status = element("p", { class: "visually-hidden", "aria-live": "polite" });
+    const reset = element("button", { type: "button", class: "interactive-reset" }, "Reset");
+    const live = element(
+      "div",
+      { class: "interactive-live", role: "group", "aria-label": make.name },
+      controls,
+      panels,
+      results,
+      status,
+    );
+    let timer;
+    const all = {};
+    const state = () => Object.fromEntries(Object.values(all).map((c) => [c.key, c.get()]));
+    async function changed(key) {
+      make.changed?.(key, state(), (other, value) => all[other].put(value));
+      const summary = await update(state());
+      clearTimeout(timer); // said once the reader has come to rest
+      if (key)
+        timer = setTimeout(() => {
+          status.textContent = summary;
+        }, 700);
+    }
+    for (const described of make.controls()) all[described.key] = control(described, changed);
+    controls.append(...Object.values(all).map((c) => c.box), reset);
+    reset.addEventListener("click", () => {
+      Object.values(all).forEach((c) => c.reset());
+      changed("reset");
+    });
+    figure.insertBefore(live, figure.querySelector("figcaption"));
+    figure.classList.add("is-live");
+    const update = make.build(panels, results);
+    await changed();
+  }
+
+  // A figure takes over its picture when the reader nears it: the class of the element names the figure.
+  function begin(figures) {
+    const nearby = new IntersectionObserver(
+      (entries) => {
+        for (const { isIntersecting, target } of entries) {
+          if (!isIntersecting) continue;
+          nearby.unobserve(target);
+          const kind = Object.keys(figures).find((name) => target.classList.contains(`interactive-${name}`));
+          if (kind) takeOver(target, figures[kind]);
+        }
+      },
+      { rootMargin: "600px" },
+    );
+    document.querySelectorAll("figure.interactive").forEach((figure) => nearby.observe(figure));
+  }
+
+  window.attentionFrame = {
+    fixed,
+    brief,
+    interpolated,
+    table,
+    axis,
+    line,
+    marker,
+    chart,
+    curve,
+    set,
+    numbers,
+    begin,
+  };
+})();
