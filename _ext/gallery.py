@@ -1,0 +1,162 @@
+"""The gallery: every figure of the book with its caption, its files, and a script that draws it.
+
+`gallery.md` shows all figures small, and ``gallery/<folder>.md`` those of a folder of ``chapters/`` with all that can
+be taken away. Their templates lie in ``_ext/gallery_assets`` and are filled when Sphinx reads a page. When the site is
+built, the published files and the scripts are copied to ``_static/figures``, and each folder's thumbnails are put
+on one sheet, so that a page with many of them needs one request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from docutils import nodes
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from PIL import Image
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.fileutil import copy_asset
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tools"))
+
+from figure_scripts import Figure, figures_of  # noqa: E402
+
+logger = logging.getLogger(__name__)
+ASSETS = Path(__file__).parent / "gallery_assets"
+#: Thumbnails of a sheet: so many in a row, each of so many pixels with a white margin.
+COLUMNS = 4
+WIDTH, HEIGHT, MARGIN = 320, 200, 4
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter: its page, its title in Markdown, and its figures."""
+
+    page: str
+    title: str
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the book: its folder below ``chapters/``, its caption, and its chapters with figures."""
+
+    folder: str
+    caption: str
+    chapters: tuple[Chapter, ...]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """All figures of the part, in order."""
+        return [figure for chapter in self.chapters for figure in chapter.figures]
+
+
+@cache
+def parts(root: Path) -> tuple[Part, ...]:
+    """Return the parts of the book that have figures, in the order of its contents."""
+    contents = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    found = []
+    for part in contents["parts"]:
+        pages = [entry["file"] for entry in part["chapters"] if entry["file"].startswith("chapters/")]
+        chapters = tuple(chapter for page in pages if (chapter := read_chapter(root, page)).figures)
+        if chapters:
+            found.append(Part(pages[0].split("/")[1], part["caption"], chapters))
+    return tuple(found)
+
+
+def read_chapter(root: Path, page: str) -> Chapter:
+    """Return a chapter from its notebook."""
+    notebook = json.loads((root / f"{page}.ipynb").read_text(encoding="utf-8"))
+    opening = "".join(notebook["cells"][0]["source"])
+    title = opening.partition("\n")[0].removeprefix("# ")
+    return Chapter(page, title, tuple(figures_of(notebook, page)))
+
+
+def first_sentence(caption: str) -> str:
+    """Return what a caption says first: its message.
+
+    >>> first_sentence("The row sums to $1.5$. (a) One row.")
+    'The row sums to $1.5$.'
+    """
+    return re.split(r"(?<=[.:])\s+(?=[A-Z(])", caption)[0].rstrip(":")
+
+
+def corner(place: int, part: Part) -> str:
+    """Return where the thumbnail of a part's figure is on its sheet, as CSS counts: from 0 % at the left to 100 %.
+
+    >>> corner(5, Part("a", "A", (Chapter("p", "t", (None,) * 12),)))
+    'background-position:33.33% 50%'
+    """
+    rows = -(-len(part.figures) // COLUMNS)
+    row, column = divmod(place, COLUMNS)
+    return f"background-position:{100 * column / (COLUMNS - 1):.4g}% {100 * row / max(rows - 1, 1):.4g}%"
+
+
+def fill(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Fill the template of a page of the gallery."""
+    if docname.partition("/")[0] == "gallery":
+        templates = Environment(
+            loader=FileSystemLoader(ASSETS), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        templates.filters |= {"first_sentence": first_sentence, "corner": corner}
+        above = "../" * docname.count("/")
+        folder = docname.partition("/")[2]
+        known = {"parts": parts(Path(app.srcdir)), "folder": folder, "above": above}
+        source[0] = templates.from_string(source[0]).render(known)
+
+
+def sheet(pictures: Sequence[Path]) -> Image.Image:
+    """Return one picture with the thumbnails of all, row by row."""
+    rows = -(-len(pictures) // COLUMNS)
+    found = Image.new("RGB", (COLUMNS * WIDTH, rows * HEIGHT), "white")
+    for place, path in enumerate(pictures):
+        with Image.open(path) as picture:
+            small = picture.convert("RGB")
+        small.thumbnail((WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        row, column = divmod(place, COLUMNS)
+        corner = (column * WIDTH + (WIDTH - small.width) // 2, row * HEIGHT + (HEIGHT - small.height) // 2)
+        found.paste(small, corner)
+    return found
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Write the sheets of thumbnails, the files of the figures and the scripts where the pages link to them."""
+    if exception is not None or app.builder.format != "html":
+        return
+    published = Path(app.srcdir, "figures")
+    target = Path(app.outdir, "_static", "figures")
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("gallery.css", "gallery.js"):
+        copy_asset(str(ASSETS / name), str(Path(app.outdir, "_static")))
+    for part in parts(Path(app.srcdir)):
+        sheet([published / f"{figure.stem}.png" for figure in part.figures]).save(
+            target / f"sheet-{part.folder}.webp", quality=60, method=4
+        )
+        for figure in part.figures:
+            for suffix in (".png", ".svg"):
+                copy_asset(str(published / f"{figure.stem}{suffix}"), str(target))
+            (target / f"{figure.stem}.py").write_text(figure.script, encoding="utf-8")
+
+
+def add_assets(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Load the gallery's style and its filter on its own pages alone."""
+    if page.partition("/")[0] == "gallery":
+        app.add_css_file("gallery.css")
+        app.add_js_file("gallery.js", loading_method="defer")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the events."""
+    app.connect("source-read", fill)
+    app.connect("html-page-context", add_assets)
+    app.connect("build-finished", finish)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,31 @@
+// A filter over the figures of the overview: every word that is typed has to occur in the caption, the description or
+// the chapter's title. The page is complete without it.
+const cards = [...document.querySelectorAll(".gallery-card")];
+if (cards.length) {
+  const words = new Map(cards.map((card) => {
+    const thumb = card.querySelector(".gallery-thumb");
+    return [card, `${thumb.dataset.words} ${thumb.getAttribute("aria-label")}`.toLowerCase()];
+  }));
+  const form = document.createElement("form");
+  form.className = "gallery-filter";
+  form.role = "search";
+  form.innerHTML = '<label for="gallery-words">Find a figure</label><input type="search" id="gallery-words"'
+    + ' placeholder="entropy rank, trained, mask ..." autocomplete="off"><output aria-live="polite"></output>';
+  const [input, output] = [form.querySelector("input"), form.querySelector("output")];
+  const parts = [...document.querySelectorAll("section:has(> .gallery-part)")];
+  parts[0].before(form);
+  const filter = () => {
+    const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const card of cards) card.hidden = !wanted.every((word) => words.get(card).includes(word));
+    for (const part of parts) part.hidden = !part.querySelector(".gallery-card:not([hidden])");
+    const found = cards.filter((card) => !card.hidden).length;
+    output.textContent = `${found} of ${cards.length} figures`;
+  };
+  const near = new IntersectionObserver((entries) => {
+    for (const entry of entries) if (entry.isIntersecting) entry.target.classList.add("near");
+  }, { rootMargin: "400px" });
+  for (const part of document.querySelectorAll(".gallery-part")) near.observe(part);
+  input.addEventListener("input", filter);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  filter();
+}
