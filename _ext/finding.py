@@ -1,0 +1,201 @@
+r"""Search: what has a number, a name or a title is found by it, and before everything else.
+
+Sphinx's own search looks for words of pages. Four things are added:
+
+* Chinese text is indexed by its characters and pairs of characters, so that 缩放 finds 缩放因子; a number such as
+  5.1.8 or A.6 is one word (`words`).
+* A table of equations, sections of the sources, claims, terms, symbols and figures of the book (`entries`), which
+  ``finding/finding.js`` consults first. Their results lead to the place itself.
+* Titles in results are plain text (`plain`), and so are the excerpts.
+* The index is loaded with the first query and not with the page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from ledger_pages import book_of
+from notation import PAGE as NOTATION
+from notation import read_symbols
+from sphinx.application import Sphinx
+from sphinx.search import languages
+from sphinx.search.en import SearchEnglish
+from sphinx.util.fileutil import copy_asset_file
+from terms import HAN, glossary_of
+from terms import PAGE as GLOSSARY
+
+from attnmath.ledger.claims import section_in_words
+from attnmath.ledger.coverage import anchor_of, tags_of
+
+SCRIPT = Path(__file__).parent / "finding" / "finding.js"
+#: Chinese; numbers of equations and sections; other numbers with a point, which nobody looks for; words.
+_WORDS = re.compile(rf"[{HAN}]+|(?<![\w.])(?:[A-Za-z]|5)(?:\.\d+)+(?![\w])|\d+\.\d+|[^\W{HAN}]+")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text under which the index has it.
+
+    >>> words("缩放因子, the scale of (5.1.8) and A.6 is 0.125")
+    ['缩', '放', '因', '子', '缩放', '放因', '因子', 'the', 'scale', 'of', '5.1.8', 'and', 'A.6', 'is']
+    """
+    found: list[str] = []
+    for word in _WORDS.findall(text):
+        if re.match(f"[{HAN}]", word):
+            found += [*word, *(word[k : k + 2] for k in range(len(word) - 1))]
+        elif not re.fullmatch(r"\d+\.\d+", word) or word.startswith("5."):
+            found.append(word)
+    return found
+
+
+class SearchBook(SearchEnglish):
+    """English and Chinese words, and numbers of equations."""
+
+    # The same in JavaScript; of Chinese words of two characters or more, the pairs are enough.
+    js_splitter_code = r"""
+var splitQuery = (query) => {
+    const pattern = /[\u4e00-\u9fff]+|(?<![\w.])(?:[A-Za-z]|5)(?:\.\d+)+(?!\w)|[\p{Letter}\p{Number}_]+/gu;
+    const found = query.match(pattern) || [];
+    return found.flatMap((word) => {
+        const pieces = word.match(/[\u4e00-\u9fff]+|[^\u4e00-\u9fff]+/g);
+        return pieces.flatMap((piece) => /^[\u4e00-\u9fff]{2}/.test(piece)
+            ? [...piece].slice(1).map((character, k) => piece[k] + character) : [piece]);
+    });
+};
+"""
+
+    def split(self, input: str) -> list[str]:
+        """Return the words of a text."""
+        return words(input)
+
+
+_COMMANDS = {
+    "sqrt": "√", "sigma": "σ", "gamma": "γ", "beta": "β", "lambda": "λ", "kappa": "κ", "phi": "φ", "pi": "π", "mu": "μ",
+    "tau": "τ", "rho": "ρ", "epsilon": "ε", "varepsilon": "ε", "omega": "ω", "Omega": "Ω", "alpha": "α", "delta": "δ",
+    "xi": "ξ", "theta": "θ", "top": "ᵀ", "cdot": "·", "times": "×", "le": "≤", "ge": "≥", "leq": "≤", "geq": "≥",
+    "infty": "∞", "sum": "∑", "to": "→", "ne": "≠", "approx": "≈", "in": "∈", "pm": "±", "dots": "…", "ldots": "…",
+    "partial": "∂", "neq": "≠", "sim": "~", "mid": "|", "langle": "⟨", "rangle": "⟩", "tfrac": "", "nabla": "∇",
+    "lVert": "‖", "rVert": "‖", "exp": "exp", "log": "log", "cos": "cos", "sin": "sin", "max": "max", "min": "min",
+}  # fmt: skip
+
+
+def plain(text: str) -> str:
+    r"""Return a title or a sentence whose formulas, between dollars or in ``\(...\)``, are plain text.
+
+    >>> plain(r"Why \(\sqrt{d_k}\)?"), plain(r"$d_k\sigma^4$ and $\mathrm{Var}(s)$")
+    ('Why √d_k?', 'd_kσ^4 and Var(s)')
+    """
+    return re.sub(
+        r"\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", lambda m: _plain(m[1] or m[2] or m[3]), text, flags=re.DOTALL
+    )
+
+
+def _plain(tex: str) -> str:
+    tex = re.sub(r"\\(?:tag\*?\{[^{}]*\}|(?:begin|end)\{[^{}]*\}(?:\{[^{}]*\})?|tfrac12)", " ", tex)
+    tex = re.sub(r"\\([td]?)frac\{([^{}]*)\}\{([^{}]*)\}", r"(\2)/(\3)", tex)
+    tex = re.sub(r"\\([A-Za-z]+) ?", lambda m: _COMMANDS.get(m[1], ""), tex)
+    return re.sub(r"\s+", " ", re.sub(r"\\.|[{}&~]", "", tex)).strip()
+
+
+Entry = dict[str, Any]
+
+
+def entry(kind: str, keys: list[str], title: str, about: str, page: str, anchor: str) -> Entry:
+    """Return what the table says of one thing; the keys find it."""
+    return {"kind": kind, "keys": [k.lower() for k in keys], "title": plain(title), "about": plain(about),
+            "page": page, "anchor": anchor}  # fmt: skip
+
+
+def entries(app: Sphinx) -> Iterator[Entry]:
+    """Yield everything in the book that has a number, a name or a title of its own."""
+    yield from _equations(app)
+    yield from _sections(app)
+    for row in book_of(app).rows:
+        claim = row.claim
+        anchor = "" if claim.verdict == "not decided" else row.anchor
+        yield entry(
+            "Claim",
+            [claim.id, claim.title],
+            f"{claim.title} ({claim.id})",
+            f"{claim.verdict}: {claim.reading}",
+            row.page,
+            anchor,
+        )
+    glossary = glossary_of(app.env)
+    terms = app.env.get_domain("std")._terms  # type: ignore[attr-defined]
+    for term in glossary.terms:
+        at = terms.get(term.name.lower())
+        title = f"{term.name} {', '.join(term.chinese)}"
+        yield entry("Term", [*term.english, *term.chinese], title, term.says, GLOSSARY, at[1] if at else "")
+    for symbol in read_symbols(Path(app.srcdir) / f"{NOTATION}.yml"):
+        yield entry("Symbol", list(symbol.names), f"${symbol.tex}$", symbol.meaning, NOTATION, symbol.anchor)
+
+
+def _equations(app: Sphinx) -> Iterator[Entry]:
+    """Yield the numbered equations, with their formulas as text."""
+    for page in sorted(app.env.found_docs):
+        if not page.startswith("chapters/"):
+            continue
+        for block in app.env.get_doctree(page).findall(nodes.math_block):
+            for number in tags_of(block.astext()):
+                keys = [number, f"({number})", f"eq {number}", f"eq. {number}", f"eq. ({number})", f"equation {number}",
+                        f"equation ({number})", f"eq ({number})"]  # fmt: skip
+                formula = block.astext().strip().removeprefix("\\[").removesuffix("\\]").strip()
+                yield entry("Equation", keys, f"Equation ({number})", f"${formula}$", page, anchor_of(number))
+
+
+def _sections(app: Sphinx) -> Iterator[Entry]:
+    """Yield the sections of the sources, which lead to their rows in the coverage table."""
+    for sentence in book_of(app).sentences:
+        if sentence.at.endswith("title"):
+            section = sentence.section
+            name = section_in_words(section)
+            number = section.rpartition("article.")[2].rpartition("report.")[2].rpartition("note.")[2]
+            keys = [section, name, *([number, f"section {number}"] if "." in number else [])]
+            yield entry("Section", keys, name, sentence.gist, "coverage", "coverage-" + section.replace(".", "-"))
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Write the table, put plain titles into the index, and load both when they are needed."""
+    if exception is not None or app.builder.name != "html":
+        return
+    out = Path(app.outdir)
+    table = list(entries(app))
+    titles = {page: plain(title.astext()) for page, title in app.env.titles.items()}
+    data = {"entries": table, "titles": {e["page"]: titles.get(e["page"], "") for e in table}}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    (out / "_static" / "finding-table.js").write_text(f"Finding.setTable({text});\n", encoding="utf-8")
+    copy_asset_file(str(SCRIPT), str(out / "_static"))
+    index = out / "searchindex.js"
+    index.write_text(plain_titles(index.read_text(encoding="utf-8")), encoding="utf-8")
+    page = out / "search.html"
+    html = page.read_text(encoding="utf-8")
+    page.write_text(
+        re.sub(r'<script src="searchindex\.js[^"]*"', '<script src="_static/finding.js"', html), encoding="utf-8"
+    )
+
+
+def plain_titles(index: str) -> str:
+    r"""Return Sphinx's index with plain text in place of TeX in the titles.
+
+    >>> plain_titles('Search.setIndex({"titles":["Why \\\\(d_k\\\\)?"],"alltitles":{"Why \\\\(d_k\\\\)?":[[0,null]]}})')
+    'Search.setIndex({"titles":["Why d_k?"],"alltitles":{"Why d_k?":[[0,null]]}})'
+    """
+    found = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))
+    found["titles"] = [plain(re.sub(r"<[^>]*>", "", title)) for title in found["titles"]]
+    alltitles: dict[str, list[Any]] = {}
+    for title, places in found["alltitles"].items():
+        alltitles.setdefault(plain(title), []).extend(places)
+    found["alltitles"] = alltitles
+    return f"Search.setIndex({json.dumps(found, ensure_ascii=False, separators=(',', ':'))})"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the language of the index and the event."""
+    languages["en"] = SearchBook
+    app.connect("build-finished", finish)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
