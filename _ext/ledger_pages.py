@@ -2,30 +2,37 @@
 
 Each page is a Markdown file that includes a template of ``_ext/templates``, which is filled with the book's rows when
 Sphinx reads the page. Two roles serve the templates and everybody else: ``{verdict}`proved` `` prints a
-badge, and ``{card}`5.1.5` `` links a claim's badge to its card; ``{card}`!5.1.5` `` adds the title.
+badge, and ``{card}`5.1.5` `` links a claim's badge to its card; ``{card}`!5.1.5` `` adds the title. The directive
+``{claim-entry} 5.1.5`` is an entry of such a page, and bears as data what ``claim_filter`` filters and sorts by; the
+role ``{claims}`12 <verdict=proved>` `` links to the ledger, filtered.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl, urlencode
 
+from claim_filter import data
 from docutils import nodes
+from docutils.parsers.rst import directives
+from guide import example, prerequisites
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sphinx.application import Sphinx
 from sphinx.errors import NoUri
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxRole
+from sphinx.util.docutils import ReferenceRole, SphinxDirective, SphinxRole
+from sphinx.writers.html5 import HTML5Translator
 
 from attnmath.ledger import VERDICTS, Row, audit
-from attnmath.ledger.claims import MIME, section_in_words
+from attnmath.ledger.claims import MIME, Claim, section_in_words
 from attnmath.ledger.coverage import Book
 
 logger = logging.getLogger(__name__)
-PAGES = ("intro", "ledger", "errata", "coverage")
+PAGES = ("intro", "guide/reading", "ledger", "errata", "coverage")
 
 
 def markdown(text: str) -> str:
@@ -60,8 +67,14 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     elif docname in PAGES:
         loader = FileSystemLoader(Path(__file__).parent / "templates")
         templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        templates.filters |= {"md": markdown, "spoken": spoken}
-        source[0] = templates.from_string(source[0]).render(book=book_of(app))
+        root = Path(app.srcdir)
+        templates.filters |= {"md": markdown, "spoken": spoken, "plain": data.plain}
+        templates.filters |= {
+            "title_of": partial(data.title_of, root),
+            "chapters_of": partial(data.chapters_of, root),
+        }
+        of_guide = {"example": partial(example, app.srcdir), "prerequisites": partial(prerequisites, app)}
+        source[0] = templates.from_string(source[0]).render(book=book_of(app), **of_guide)
     if docname == "ledger":
         for problem in audit(app.srcdir):
             logger.warning("ledger: %s", problem, location=docname)
@@ -90,6 +103,96 @@ class VerdictRole(SphinxRole):
         return [badge(self.text)], []
 
 
+class Entry(nodes.container):
+    """A box about a claim, with what it can be found by as data; other builders than HTML show a plain container."""
+
+
+class CardLink(nodes.reference):
+    """A link to a card, with what its claim can be found by as data."""
+
+
+def entry_id(claim: Claim) -> str:
+    """Return the id of a claim's entry in the ledger."""
+    return claim.anchor.replace("claim-", "ledger-", 1)
+
+
+@cache
+def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
+    """Return what each claim can be found and sorted by; `source` and `book` are its places in their orders."""
+    root, rows = Path(app.srcdir), book_of(app).rows
+    order = {name: rank for rank, name in enumerate(data.in_book_order(root, rows))}
+    words = data.chinese_words(root, dict.fromkeys(row.page for row in rows))
+    found = {}
+    for rank, row in enumerate(rows):
+        claim = row.claim
+        sections = ["own"] if claim.is_own else dict.fromkeys(place.split()[0] for place in claim.places)
+        optional = {"data-grade": claim.grade, "data-words": words.get(claim.id)}
+        found[claim.id] = {name: value for name, value in optional.items() if value} | {
+            "data-claim": claim.id,
+            "data-verdict": claim.verdict,
+            "data-sections": " ".join(sections),
+            "data-chapter": row.page.rpartition("/")[2],
+            "data-source": str(rank),
+            "data-book": str(order[claim.id]),
+        }
+    return found
+
+
+def visit_entry(translator: HTML5Translator, node: Entry) -> None:
+    """Open the box."""
+    translator.body.append(translator.starttag(node, "div", **node["data"]))
+
+
+def depart_entry(translator: HTML5Translator, node: Entry) -> None:
+    """Close the box."""
+    translator.body.append("</div>\n")
+
+
+def visit_link(translator: HTML5Translator, node: CardLink) -> None:
+    """Open the link."""
+    attributes = {"href": node["refuri"], "class": "reference internal", **node["data"]}
+    if "reftitle" in node:
+        attributes["title"] = node["reftitle"]
+    translator.body.append(translator.starttag(node, "a", "", **attributes))
+
+
+def depart_link(translator: HTML5Translator, node: CardLink) -> None:
+    """Close the link."""
+    translator.body.append("</a>")
+
+
+class EntryDirective(SphinxDirective):
+    """``{claim-entry} 5.1.5``: what a page says of a claim; ``:class:`` gives its classes, ``:target:`` an id."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar = {"class": directives.class_option, "target": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the box."""
+        row = book_of(self.env.app).by_id.get(self.arguments[0])
+        if row is None:
+            raise self.error(f"claim-entry: no claim {self.arguments[0]!r}")
+        known = data_of_all(self.env.app)[row.claim.id]
+        ids = [entry_id(row.claim)] if "target" in self.options else []
+        box = Entry(ids=ids, classes=["claim-entry", *self.options.get("class", [])], data=known)
+        self.state.nested_parse(self.content, self.content_offset, box)
+        return [box]
+
+
+class ClaimsRole(ReferenceRole):
+    """``{claims}`12 <verdict=proved>` ``: a link to those claims in the ledger."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the link; a builder without pages shows its text alone."""
+        try:
+            page = self.env.app.builder.get_relative_uri(self.env.docname, "ledger")
+        except NoUri:
+            return [nodes.Text(self.title)], []
+        address = f"{page or 'ledger.html'}?{urlencode(parse_qsl(self.target))}"
+        return [nodes.reference("", self.title, refuri=address, internal=True, classes=["claims-link"])], []
+
+
 class CardRole(SphinxRole):
     """``{card}`5.1.5` ``: a claim's badge, which links to its card; after ``!`` with outcome, title and id."""
 
@@ -100,9 +203,10 @@ class CardRole(SphinxRole):
         if row is None:
             return [], [self.inliner.reporter.error(f"card: no claim {name!r}", line=self.lineno)]
         claim = row.claim
-        link = nodes.reference("", "", refuri=self.address(row), internal=True, classes=["claim-link"])
+        link = CardLink("", "", refuri=self.address(row), internal=True, classes=["claim-link"], data={})
         if name == self.text:
-            link["reftitle"] = claim.title.replace("$", "")
+            link["data"] = data_of_all(self.env.app)[row.claim.id] if self.env.docname == "coverage" else {}
+            link["reftitle"] = f"{data.plain(claim.title)} ({claim.id})"
             link += badge(claim.verdict)
             return [link], []
         link += [nodes.math(p, p) if k % 2 else nodes.Text(p) for k, p in enumerate(claim.title.split("$"))]
@@ -110,16 +214,27 @@ class CardRole(SphinxRole):
         return [badge(claim.verdict), *outcome, link, nodes.inline(name, name, classes=["claim-id"])], []
 
     def address(self, row: Row) -> str:
-        """Return where the card is; a claim that is not decided has none, and leads to its chapter."""
+        """Return where the card is.
+
+        A claim that is not decided has no card: its links lead to the ledger, which says why, and from there to its
+        chapter.
+        """
+        decided, page = row.claim.verdict != "not decided", self.env.docname
         try:
-            page = self.env.app.builder.get_relative_uri(self.env.docname, row.page)
-        except NoUri:  # a builder without pages, such as LaTeX
-            return ""
-        return page if row.claim.verdict == "not decided" else f"{page}#{row.anchor}"
+            if not decided and page != "ledger" and "ledger" in self.env.found_docs:
+                return f"{self.env.app.builder.get_relative_uri(page, 'ledger')}#{entry_id(row.claim)}"
+            address = self.env.app.builder.get_relative_uri(page, row.page)
+        except NoUri:  # the LaTeX builder knows its pages only when it joins them
+            address = f"%{row.page}"
+        return f"{address}#{row.anchor}" if decided else address
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the roles and the event."""
+    """Register the roles, the directive and the event."""
+    app.add_node(Entry, html=(visit_entry, depart_entry))
+    app.add_node(CardLink, html=(visit_link, depart_link))
+    app.add_directive("claim-entry", EntryDirective)
+    app.add_role("claims", ClaimsRole())
     app.add_role("verdict", VerdictRole())
     app.add_role("card", CardRole())
     app.connect("source-read", fill)

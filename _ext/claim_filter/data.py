@@ -1,0 +1,94 @@
+"""What a claim can be found and sorted by: pure functions from the book's folder and the rows of its ledger."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attnmath.ledger import Row
+from attnmath.ledger.claims import MIME
+from attnmath.ledger.collate import records_of
+
+_SIGNS = {
+    r"\\sqrt\{([^{}]*)\}": r"√\1",
+    r"\\(?:mathrm|text|operatorname)\{([^{}]*)\}": r"\1",
+    r"\\ell\b": "l",
+    r"\$": "",
+}
+_CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
+
+
+def plain(text: str) -> str:
+    r"""Return a sentence without the marks of its formulas, for a menu or a title that can show none.
+
+    >>> plain(r"Why divide by $\sqrt{d_k}$?")
+    'Why divide by √d_k?'
+    """
+    for sign, character in _SIGNS.items():
+        text = re.sub(sign, character, text)
+    return text
+
+
+def _cells(root: Path, page: str) -> list[dict[str, Any]]:
+    path = root / f"{page}.ipynb"
+    return json.loads(path.read_text(encoding="utf-8"))["cells"] if path.is_file() else []
+
+
+@cache
+def title_of(root: Path, page: str) -> str:
+    """Return a chapter's title, as its first heading has it, or the name of its page where it has none."""
+    text = "\n".join("".join(cell.get("source", "")) for cell in _cells(root, page)[:1])
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return plain(found[1].strip()) if found else page
+
+
+def in_book_order(root: Path, rows: Iterable[Row]) -> list[str]:
+    """Return the ids of the claims in the order of the book: its chapters, and in each the order of the checks.
+
+    A claim that is not decided has no check, and comes last in its chapter.
+    """
+    contents = root / "_toc.yml"
+    text = contents.read_text(encoding="utf-8") if contents.is_file() else ""
+    pages = {page: rank for rank, page in enumerate(re.findall(r"file: (\S+)", text))}
+    rows = list(rows)
+    checks: dict[str, int] = {}
+    for page in dict.fromkeys(row.page for row in rows):
+        checks |= {record["claim"]: rank for rank, record in enumerate(records_of(root / f"{page}.ipynb"))}
+    key = {r.claim.id: (pages.get(r.page, len(pages)), r.page, checks.get(r.claim.id, len(rows))) for r in rows}
+    return sorted(key, key=lambda name: key[name])
+
+
+def chapters_of(root: Path, rows: Iterable[Row]) -> list[str]:
+    """Return the pages of the chapters that check the claims, in the order of the book."""
+    page = {row.claim.id: row.page for row in rows}
+    return list(dict.fromkeys(page[name] for name in in_book_order(root, rows)))
+
+
+def chinese_words(root: Path, pages: Iterable[str]) -> dict[str, str]:
+    """Return the Chinese words in the part of a chapter that checks a claim, from one heading to the next."""
+    found: dict[str, str] = {}
+    for page in pages:
+        for claims, words in _parts(_cells(root, page)):
+            found |= dict.fromkeys(claims, " ".join(dict.fromkeys(words)))
+    return {claim: words for claim, words in found.items() if words}
+
+
+def _parts(cells: Iterable[dict[str, Any]]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the claims that each part of a chapter checks, and the Chinese words of its text."""
+    claims: list[str] = []
+    words: list[str] = []
+    for cell in cells:
+        source = "".join(cell.get("source", ""))
+        if cell["cell_type"] == "markdown":
+            if re.match(r"#{1,6} ", source):
+                yield claims, words
+                claims, words = [], []
+            words += _CHINESE.findall(source)
+        for output in cell.get("outputs", []):
+            if MIME in output.get("data", {}):
+                claims.append(output["data"][MIME]["claim"])
+    yield claims, words

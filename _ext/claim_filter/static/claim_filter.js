@@ -1,0 +1,114 @@
+// The form above a list of claims shows those that a reader asks for, in the order that the reader asks for.
+// An entry is a box about one claim, or a row of the coverage table with links to the claims that treat its sentence.
+"use strict";
+
+(() => {
+  const form = document.querySelector("form.claim-filter");
+  if (!form) return;
+  const menu = (name) => [...form.elements[name].options].map((option) => option.value || option.text);
+  const rank = { verdict: menu("verdict"), grade: menu("grade") };
+  const plain = (text) => text.normalize("NFKC").toLowerCase();
+  const label = Object.fromEntries(
+    ["section", "chapter"].flatMap((name) => [...form.elements[name].options].map((o) => [o.value, o.text])),
+  );
+
+  function read(element, order) {
+    const row = element.matches("tr");
+    const claims = row ? [...element.querySelectorAll("[data-claim]")] : [element];
+    const of = (key) => claims.flatMap((claim) => claim.dataset[key] || []);
+    const verdict = of("verdict");
+    if (!claims.length) verdict.push(element.lastElementChild.textContent.trim().split(" ")[0]);
+    const section = row ? [element.closest("details").dataset.section] : of("sections").flatMap((s) => s.split(" "));
+    const chapter = of("chapter");
+    const words = [element.textContent, ...["claim", "grade", "words"].flatMap(of), ...claims.map((claim) => claim.title)];
+    words.push(...section.map((s) => label[s]), ...chapter.map((c) => label[c]));
+    const first = (key, values) => Math.min(...values.map((value) => rank[key].indexOf(value)).filter((k) => k >= 0));
+    return {
+      element, order, verdict, section, chapter, grade: of("grade"), text: plain(words.join(" ")),
+      key: {
+        "": order, source: Math.min(...of("source")), book: Math.min(...of("book")),
+        verdict: first("verdict", verdict), grade: first("grade", of("grade")),
+      },
+    };
+  }
+
+  const boxes = document.querySelectorAll(".claim-entry, .coverage-table tbody tr");
+  const entries = [...boxes].map(read);
+  for (const entry of entries) entry.home = entry.element.parentElement;
+
+  // What holds entries, a section of the page or a folded table, goes when it holds none that is shown.
+  const groups = new Map();
+  for (const entry of entries) {
+    for (let e = entry.home; e && !e.contains(form); e = e.parentElement) {
+      if (!e.matches("section, details")) continue;
+      const link = e.id && document.querySelector(`.bd-toc-nav a[href="#${CSS.escape(e.id)}"]`);
+      if (!groups.has(e)) groups.set(e, { contents: link?.closest("li"), entries: [] });
+      groups.get(e).entries.push(entry);
+    }
+  }
+
+  // The place of the entries when they are not in the order of the page.
+  const table = entries[0]?.element.closest("table");
+  const flat = table ? table.cloneNode(true) : document.createElement("div");
+  flat.classList.add("claim-list");
+  const list = table ? flat.tBodies[0] : flat;
+  list.replaceChildren();
+  const holder = table ? Object.assign(document.createElement("div"), { className: "coverage-table" }) : flat;
+  if (table) {
+    holder.append(flat);
+    for (const { element, section } of entries) element.cells[0].querySelector("p").dataset.section = section[0];
+  }
+  form.after(holder);
+
+  let sorted = "";
+  function sort(by) {
+    if (by === sorted) return;
+    sorted = by;
+    const ordered = [...entries].sort((a, b) => a.key[by] - b.key[by] || a.order - b.order || 0);
+    if (by) list.append(...ordered.map((entry) => entry.element));
+    else for (const entry of ordered) entry.home.append(entry.element);
+  }
+
+  function apply() {
+    const wanted = Object.fromEntries([...new FormData(form)].filter(([, value]) => value.trim()));
+    const words = plain(wanted.text ?? "").split(/\s+/);
+    const menus = ["verdict", "grade", "section", "chapter"].filter((name) => wanted[name]);
+    const narrowed = menus.length > 0 || words.some(Boolean);
+    let count = 0;
+    for (const entry of entries) {
+      const shown = menus.every((name) => entry[name].includes(wanted[name])) &&
+        words.every((word) => entry.text.includes(word));
+      entry.element.hidden = !(entry.shown = shown);
+      count += shown;
+    }
+    sort(wanted.sort ?? "");
+    for (const [group, { contents, entries: held }] of groups) {
+      group.hidden = Boolean(sorted) || !held.some((entry) => entry.shown);
+      if (contents) contents.hidden = group.hidden;
+      if (group.matches("details")) group.open = narrowed;
+    }
+    holder.hidden = !sorted || !count;
+    form.querySelector("output").value = narrowed
+      ? `${count} of ${entries.length} ${form.dataset.unit} shown`
+      : `${entries.length} ${form.dataset.unit}`;
+    const query = new URLSearchParams(wanted).toString();
+    try {
+      history.replaceState(null, "", `${location.pathname}${query && "?" + query}${location.hash}`);
+    } catch {
+      // A page that was opened as a file may not change its address: the filter works, and cannot be linked to.
+    }
+  }
+
+  const asked = [...new URLSearchParams(location.search)].filter(([name]) => form.elements[name]);
+  for (const [name, value] of asked) form.elements[name].value = value;
+  form.addEventListener("input", apply);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(apply));
+  form.hidden = false;
+  if (asked.length) {
+    apply();
+    addEventListener("load", () => form.scrollIntoView());
+  } else {
+    form.reset();
+  }
+})();
