@@ -1,0 +1,64 @@
+"""What the download button gives of a chapter: a notebook that says what to install, and runs after that.
+
+Sphinx copies each page's source to ``_sources/``. Here a notebook's copy is replaced by a plain one; the notebook in
+the repository stays as it is. `_ext/plain_notebooks.py` makes the copy.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ledger_pages import without_records
+from plain_notebooks import Page, called, extra_for, needs, plain_notebook, required_name
+from pybtex.database import BibliographyData, parse_file
+from sphinx.application import Sphinx
+
+
+def name_repository(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put the configured repository into the commands of the page that says how to run the book."""
+    if docname == "run":
+        repository, branch = repository_of(app)
+        source[0] = source[0].replace("{{ repository }}", repository).replace("{{ branch }}", branch)
+
+
+def repository_of(app: Sphinx) -> tuple[str, str]:
+    """Return the address of the configured repository, and its branch."""
+    theme = app.config.html_theme_options
+    return theme["repository_url"].rstrip("/"), theme.get("repository_branch") or "main"
+
+
+def replace_downloads(app: Sphinx, exception: Exception | None) -> None:
+    """Replace each copy of a notebook under ``_sources/``."""
+    if exception is not None or app.builder.format != "html" or not app.config.html_copy_source:
+        return
+    book = Path(app.srcdir)
+    package = book / "code" / "attnmath"
+    extras = tomllib.loads((book / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    works = BibliographyData()
+    for name in app.config.bibtex_bibfiles:
+        works.add_entries(parse_file(str(book / name)).entries.items())
+    repository, branch = repository_of(app)
+    numbers = {label: name for page in app.env.toc_fignumbers.values() for label, name in called(page).items()}
+    for name in sorted(app.env.found_docs):
+        source = Path(app.env.doc2path(name))
+        if source.suffix != ".ipynb":
+            continue
+        notebook = without_records(json.loads(source.read_text(encoding="utf-8")))
+        extra = extra_for(needs(notebook, package), {key: extras[key] for key in ("torch", "train")})
+        requirement = f"attnmath{f'[{extra}]' if extra else ''} @ git+{repository}@{branch}"
+        modules = ("attnmath", *map(required_name, extras.get(extra, [])))
+        page = Page(name, repository, branch, numbers, works)
+        copy = plain_notebook(notebook, page, requirement, modules)
+        target = Path(app.outdir, "_sources", f"{name}.ipynb")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(copy, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the events."""
+    app.connect("source-read", name_repository)
+    app.connect("build-finished", replace_downloads)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
