@@ -47,7 +47,7 @@ def calibrate() -> None:
 def benches(kinds: Sequence[str]) -> Iterator[tuple[str, float, float]]:
     """Yield what is timed, its budget and its median, both in seconds: each notebook, then the README's commands."""
     for path in stamps.notebooks() if "notebooks" in kinds else ():
-        name = path.relative_to(stamps.ROOT / "chapters").with_suffix("").as_posix()
+        name = path.relative_to(stamps.ROOT).with_suffix("").as_posix().removeprefix("chapters/")
         yield f"execute {name}", OWN_BUDGETS.get(name, NOTEBOOK_BUDGET), median(partial(execute.run, path))
     if "book" in kinds:
         with tempfile.TemporaryDirectory() as parent:

@@ -114,7 +114,8 @@ def due(notebooks: Sequence[Path], *kinds: str) -> dict[Path, str]:
 def read_options(doc: str | None, arguments: list[str] | None) -> tuple[list[Path], bool, int]:
     """Read a command line; return the notebooks it names, whether unchanged ones count, and the number of jobs."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", nargs="*", type=Path, default=[stamps.ROOT / "chapters"], metavar="PATHS")
+    there = [path for path in stamps.NOTEBOOKS if path.is_dir()] or list(stamps.NOTEBOOKS)
+    parser.add_argument("paths", nargs="*", type=Path, default=there, metavar="PATHS")
     parser.add_argument("--all", action="store_true", help="also the notebooks whose inputs have not changed")
     parser.add_argument("--jobs", type=int, default=2, help="notebooks at a time (default: 2)")
     options = parser.parse_args(arguments)

@@ -58,11 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Publish or check: make the folder hold what the notebooks drew and no other picture, or say where it does not."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file differs")
-    parser.add_argument("--chapters", type=Path, default=stamps.ROOT / "chapters", help="where the notebooks are")
+    parser.add_argument("--notebooks", type=Path, nargs="+", default=stamps.NOTEBOOKS, help="where the notebooks are")
     parser.add_argument("--out", type=Path, default=stamps.ROOT / "figures", help="the folder of published figures")
     options = parser.parse_args(arguments)
     try:
-        drawn = collect(stamps.notebooks([options.chapters]))
+        drawn = collect(stamps.notebooks(options.notebooks))
     except ValueError as error:
         print(f"publish: {error}", file=sys.stderr)
         return 1

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import hashlib
 import os
 import platform
@@ -25,8 +24,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks: there, nothing keeps two runs of the same work apart
+    fcntl = None  # type: ignore[assignment]
+
 ROOT = Path(__file__).resolve().parent.parent
 STAMPS = ROOT / "_build" / "stamps"
+#: Where the notebooks are: the chapters, and the executed pages that are no chapters.
+NOTEBOOKS = (ROOT / "chapters", ROOT / "guide")
 #: Folders that hold no input of anything.
 IGNORED = {
     ".git", ".venv", "_build", "__pycache__", ".ipynb_checkpoints", "node_modules", "results",
@@ -46,7 +52,7 @@ def files(paths: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def notebooks(paths: Iterable[Path] = (ROOT / "chapters",)) -> list[Path]:
+def notebooks(paths: Iterable[Path] = NOTEBOOKS) -> list[Path]:
     """Return the notebooks at or below the paths."""
     return [p for p in files(paths) if p.suffix == ".ipynb"]
 
@@ -94,7 +100,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def only_one(name: str) -> Iterator[None]:
-    """Let one process at a time do the named work; others wait for it, and say so."""
+    """Let one process at a time do the named work; others wait for it, and say so. (On Windows nothing waits.)"""
+    if fcntl is None:
+        yield
+        return
     STAMPS.mkdir(parents=True, exist_ok=True)
     with (STAMPS / f"{name}.lock").open("w") as lock:
         try:
