@@ -292,6 +292,8 @@ RULES: dict[str, Rule] = {
         solved_exercises, portable_outputs, loads_its_claims,
     )
 }  # fmt: skip
+#: What is asked of chapters alone: an executed page of the guide has neither exercises nor claims.
+OF_CHAPTERS = {"solved_exercises", "loads_its_claims"}
 
 
 def pages(contents: Any) -> set[str]:

@@ -14,7 +14,7 @@ import stamps
 from attnmath.derive import Derivation, identity
 from derivations import changes, derivations, really_changed
 
-NOTEBOOKS = stamps.notebooks()
+NOTEBOOKS = stamps.notebooks([stamps.ROOT / "chapters"])
 #: Changes of one kind that must be rejected on one line.
 MOST = 1
 

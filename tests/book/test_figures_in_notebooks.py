@@ -141,7 +141,7 @@ SPOILT: dict[str, Callable[[Any], object]] = {
 
 
 def check(chapters: Path, folder: Path, *options: str) -> int:
-    return publish.main([*options, "--chapters", str(chapters), "--out", str(folder)])
+    return publish.main([*options, "--notebooks", str(chapters), "--out", str(folder)])
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import stamps
 from page_rules import dead_paths, pictures, poor_pictures
 
-PAGES = [*sorted(stamps.ROOT.glob("*.md")), *stamps.notebooks()]
+PAGES = [*sorted(stamps.ROOT.glob("*.md")), *sorted(stamps.ROOT.glob("guide/*.md")), *stamps.notebooks()]
 README = stamps.ROOT / "README.md"
 
 

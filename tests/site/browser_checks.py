@@ -21,11 +21,11 @@ ARGUMENTS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 
-# Formulas outside code that MathJax has not typeset.
+# Formulas outside code that nobody has typeset.
 _RAW_MATH = r"""() => {
     const found = [], walker = document.createTreeWalker(document.body, 4);
     for (let node; (node = walker.nextNode()); ) {
-        const hidden = node.parentElement.closest("pre, code, script, style, noscript, template, mjx-container");
+        const hidden = node.parentElement.closest("pre, code, script, style, noscript, template, math");
         if (!hidden && /\\[(\[]/.test(node.data)) found.push(node.data.trim().slice(0, 60));
     }
     return found;
@@ -64,7 +64,23 @@ _CROWDED = """() => {
 }"""
 
 # Formulas at which the tabulator key stops.
-_STOPS = '() => document.querySelectorAll(\'mjx-container[tabindex="0"], mjx-container [tabindex="0"]\').length'
+_STOPS = '() => document.querySelectorAll(\'math[tabindex="0"], math [tabindex="0"]\').length'
+
+# Formulas that the browser takes for something else, elements that MathML Core lacks, and formulas without a size.
+_BAD_MATHML = """() => {
+    const known = new Set(("math mrow mi mn mo mtext mspace mstyle mpadded mphantom mfrac msqrt mroot msub msup "
+        + "msubsup munder mover munderover mtable mtr mtd").split(" "));
+    const shown = (e) => !e.checkVisibility || e.checkVisibility();
+    const found = [];
+    for (const math of document.querySelectorAll("math")) {
+        if (!window.MathMLElement || !(math instanceof MathMLElement)) found.push("no MathML in this browser");
+        for (const e of math.querySelectorAll("*")) if (!known.has(e.localName)) found.push(`unknown: ${e.localName}`);
+        const { width, height } = math.getBoundingClientRect();
+        if (shown(math) && !(width > 0 && height > 0)) found.push(`no size: ${math.textContent.slice(0, 60)}`);
+    }
+    for (const e of document.querySelectorAll(".math")) if (!e.querySelector("math")) found.push("no formula in .math");
+    return found;
+}"""
 
 # Whether the body of each solution is visible.
 _UNFOLDED = """() => [...document.querySelectorAll("div.solution.dropdown")]
@@ -128,18 +144,61 @@ class Watch:
         self._note(response.status >= 400, f"status {response.status}: {response.url}")
 
 
+# What moves while a page loads: for each shift how far, in pixels, the element that moved most has moved.
+_SHIFTS = """() => {
+    window.shifts = [];
+    new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) {
+            if (entry.hadRecentInput) continue;
+            const moved = entry.sources.map(({ previousRect: a, currentRect: b }) => Math.abs(a.top - b.top));
+            shifts.push([entry.value, Math.max(0, ...moved)]);
+        }
+    }).observe({ type: "layout-shift", buffered: true });
+}"""
+
+#: At most this much on the first load of a page: bytes, requests, and a shift of one line, in pixels.
+MOST_BYTES, MOST_REQUESTS, MOST_SHIFT = 1_000_000, 25, 28
+#: The two pages that are heavier: every claim with its formulas, and a chapter with a figure to move.
+HEAVIER = {"ledger.html": 1_150_000, "chapters/operator/softmax.html": 1_020_000}
+#: Pages that still move when their scripts begin: figures with sliders, and sheets of thumbnails.
+MOVING = {"play.html", "gallery.html", "reference/notation.html"}
+
+
+class Weight:
+    """What a page loads, uncompressed, with nothing in the cache, and how far its text is shifted meanwhile."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.files: dict[str, int] = {}
+        page.add_init_script(f"({_SHIFTS})()")
+        page.on("response", self._response)
+
+    def _response(self, response: Response) -> None:
+        if not response.url.startswith("data:"):
+            self.files[response.url] = int(response.headers.get("content-length", 0))
+
+    def measured(self) -> tuple[int, int, float]:
+        """Return bytes, requests, and the longest way that something was shifted."""
+        shifts = self.page.evaluate("() => window.shifts")
+        return sum(self.files.values()), len(self.files), max((far for value, far in shifts if value > 1e-3), default=0)
+
+
+def too_heavy(weight: Weight, name: str = "") -> list[str]:
+    """Return in what a page is beyond the limits."""
+    size, requests, shift = weight.measured()
+    problems = [f"{size} bytes"] if size > HEAVIER.get(name, MOST_BYTES) else []
+    problems += [f"{requests} requests"] if requests > MOST_REQUESTS else []
+    return problems + ([f"{shift:.0f} pixels of shift"] if shift > MOST_SHIFT and name not in MOVING else [])
+
+
 def settle(page: Page) -> None:
-    """Wait until MathJax has typeset the page, where it has MathJax, and the fonts have come."""
-    page.evaluate("async () => { await window.MathJax?.startup?.promise; await document.fonts.ready; }")
+    """Wait until the fonts have come."""
+    page.evaluate("async () => { await document.fonts.ready; }")
 
 
 def bad_math(page: Page) -> list[str]:
-    """Return formulas that were not typeset, or that MathJax could not read."""
-    expected = page.locator(".math").count()
-    typeset = page.locator("mjx-container").count()
-    problems = [f"{typeset} formulas typeset of {expected}"] if typeset < expected else []
-    problems += [f"MathJax: {text}" for text in page.locator("mjx-merror").all_text_contents()]
-    return problems + [f"not typeset: {text}" for text in page.evaluate(_RAW_MATH)]
+    """Return formulas that were not typeset, and those that a browser cannot show as MathML."""
+    return page.evaluate(_BAD_MATHML) + [f"not typeset: {text}" for text in page.evaluate(_RAW_MATH)]
 
 
 def too_wide(page: Page) -> list[str]:
@@ -180,10 +239,15 @@ def tab_stops_in_math(page: Page) -> list[str]:
 
 
 def glaring_figures(page: Page, most: float = 0.04) -> list[str]:
-    """Return the figures whose edge differs from the page around them, and the bright slabs on a dark page."""
+    """Return the figures whose edge differs from the page around them, and the bright slabs on a dark page.
+
+    The pictures of interactive figures are left out: a script hides them while one looks.
+    """
     wanted = np.array(_parse_rgb(page.evaluate("() => getComputedStyle(document.body).backgroundColor"))) / 255
     problems = []
-    for image in page.locator("figure img").all():
+    for image in page.locator("figure:not(.interactive) img").all():
+        image.scroll_into_view_if_needed()
+        image.evaluate("async (e) => { await e.decode(); }")  # pictures come when they are nearly in view
         pixels = plt.imread(io.BytesIO(image.screenshot()), format="png")[..., :3]
         edge = np.concatenate([pixels[2, :], pixels[-3, :], pixels[:, 2], pixels[:, -3]])
         off = float(np.median(np.abs(edge - wanted).max(axis=1)))

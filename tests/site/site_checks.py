@@ -77,7 +77,7 @@ def _fetched(page: BeautifulSoup) -> Iterator[str]:
 
 
 #: Settings that hold addresses of other hosts because the page links to them, and fetches nothing.
-_LINKS = ("repository.url", "launch_buttons.binderhub_url", "launch_buttons.colab_url")
+_LINKS = ("repository.url", "launch_buttons.binderhub_url")
 #: Services of Jupyter Book that load scripts of other hosts.
 _SERVICES = ("html.comments", "html.google_analytics_id", "html.analytics")
 
@@ -171,8 +171,8 @@ def uncaptioned_figures(page: BeautifulSoup) -> list[str]:
 
 def tagged_equations(page: BeautifulSoup) -> list[str]:
     """Return the numbers of the equations of a page."""
-    blocks = article(page).select("div.math")
-    return [number for block in blocks for number in re.findall(r"\\tag\*?\{([^{}]+)\}", block.get_text())]
+    numbers = article(page).select("div.math > .eqno")
+    return [number for block in numbers for number in re.findall(r"\(([^()]+)\)", block.get_text())]
 
 
 def unanchored_equations(name: str, page: BeautifulSoup, index: BeautifulSoup) -> list[str]:
@@ -200,9 +200,8 @@ def wrong_buttons(name: str, page: BeautifulSoup, repository: dict[str, str], la
         wanted.append(f"{url}/edit/{branch}/{source}")
         if source.endswith(".ipynb"):
             wanted.append(f"{launch['binderhub_url']}/v2/gh/{owner}/{branch}?urlpath=lab/tree/{source}")
-            wanted.append(f"{launch['colab_url']}/github/{owner}/blob/{branch}/{source}")
     problems = [f"no button leads to {w}" for w in wanted if not any(h == w or h.startswith(w + "?") for h in hrefs)]
-    hosts = (url, launch["binderhub_url"], launch["colab_url"])
+    hosts = (url, launch["binderhub_url"])
     problems += [f"a button leads to {h}" for h in hrefs if is_external(h) and not h.startswith(hosts)]
     return problems + [f"{h}: not this repository" for h in hrefs if is_external(h) and owner not in h]
 

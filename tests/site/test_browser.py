@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import axe_checks
 import browser_checks as check
 import pytest
 import site_checks
@@ -24,6 +25,8 @@ PAGES = sorted(
     p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html") if "_static" not in p.parts and p.name != "index.html"
 )
 CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
+#: The theme's frame is the same on every chapter: axe-core is asked about the whole of one of them.
+FRAMED = {name for name in PAGES if name not in CHAPTERS[1:]}
 
 
 class Opened(NamedTuple):
@@ -32,6 +35,7 @@ class Opened(NamedTuple):
     name: str
     page: Page
     watch: check.Watch
+    weight: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +67,11 @@ def opened(request: pytest.FixtureRequest, context: BrowserContext, address: str
     """One page of the site, loaded once for all that is asked of it."""
     page = context.new_page()
     watch = check.Watch(page, address)
+    page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+    weight = check.Weight(page)
     page.goto(address + request.param)
     check.settle(page)
-    yield Opened(request.param, page, watch)
+    yield Opened(request.param, page, watch, check.too_heavy(weight, request.param))
     page.close()
 
 
@@ -80,7 +86,7 @@ def show(page: Page, width: int, scheme: str) -> None:
     """Give the window a width, and the page a theme."""
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
-    page.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme, timeout=5000)
+    page.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme, timeout=30_000)
 
 
 every_page = pytest.mark.parametrize("opened", PAGES, indirect=True)
@@ -112,7 +118,7 @@ def test_page(opened):
         problems += [f"{scheme}, {width} px: {problem}" for problem in found]
         light = check.background(page)
         assert light > 0.8 if scheme == "light" else light < 0.05, f"{scheme}: a background of luminance {light}"
-    problems += opened.watch.problems
+    problems += opened.watch.problems + opened.weight
     assert not problems, "\n".join(problems)
 
 
@@ -145,6 +151,24 @@ def test_cards_are_folded_and_a_link_unfolds_its_card(opened):
         opened_card.locator(".claim-statement").wait_for(state="visible", timeout=5000)
 
 
+@every_page  # the last that is asked of a page, since it changes the page
+def test_axe_finds_nothing(opened):
+    page, framed = opened.page, opened.name in FRAMED
+    page.emulate_media(reduced_motion="reduce")
+    show(page, 1440, "light")
+    axe_checks.prepare(page)
+    problems = []
+    # All rules once, and on the narrow window once more where there is a frame; elsewhere nothing but layout and
+    # colours can differ, and colours do not depend on the width.
+    scope = "html" if framed else "article.bd-article"
+    states = [(1440, "light", True), (390, "dark", framed)] + [(1440, "dark", False), (390, "light", False)] * framed
+    for width, scheme, everything in states:
+        show(page, width, scheme)
+        found = axe_checks.violations(page, scope, everything)
+        problems += [f"{scheme}, {width} px: {problem}" for problem in found]
+    assert not problems, "\n".join(problems)
+
+
 def test_a_link_from_another_page_unfolds_its_card(fresh, address, site):
     name = min(CHAPTERS, key=lambda name: (site / name).stat().st_size)
     anchor = site_checks.parse((site / name).read_text(encoding="utf-8")).select("details.claim-card")[-1]["id"]
@@ -173,10 +197,13 @@ def bad(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("bad")
     (folder / "wide.html").write_text('<main style="margin:0"><div style="width:2000px">x</div></main>')
     (folder / "raw.html").write_text(r'<main><p class="math">\(x\)</p><code>\(y\)</code></main>')
-    (folder / "merror.html").write_text(
-        '<main><span class="math"><mjx-container><mjx-merror>no</mjx-merror></span></main>'
-    )
+    (folder / "merror.html").write_text("<main><math><mfenced><mi>x</mi></mfenced></math><math></math></main>")
     (folder / "grey.html").write_text('<main><p style="color:#999;background:#fff">grey</p></main>')
+    (folder / "inaccessible.html").write_text(
+        '<html lang="en"><title>t</title><main><h1>h</h1><p>black</p><p style="color:#ccc">light grey</p><p>black</p>'
+        '<img src="data:," width="9"><details><summary>s</summary><button></button></details>'
+        '<div style="overflow:auto;height:30px"><p style="width:3000px;height:300px">x</p></div></main>'
+    )
     cell = '<div class="cell"><div class="cell_input" style="height:{}px"></div>{}</div>'
     shown = '<div class="derivation" style="height:300px"></div>'
     article = '<article class="bd-article"><div style="height:300px">prose</div>{}</article>'
@@ -187,7 +214,7 @@ def bad(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     (folder / "crowded.html").write_text(line.format("", "<p style='width:2000px'>wide</p>"))
     (folder / "stacked.html").write_text(line.format(" stacked", "<p style='width:2000px'>wide</p>"))
     (folder / "fits.html").write_text(line.format("", "<p>short</p>"))
-    (folder / "math.html").write_text('<p>x</p><mjx-container tabindex="0">y</mjx-container>')
+    (folder / "math.html").write_text('<p>x</p><math tabindex="0"><mi>y</mi></math>')
     patch = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='90' height='90'%3E{}%3C/svg%3E"
     for name, page, filling in (
         ("slab", "#fff", "%3Cpath fill='%23888' d='M0 0h90v90H0z'/%3E"),
@@ -214,9 +241,21 @@ def test_too_wide_rejects(bad):
 def test_bad_math_rejects(bad):
     page, address = bad
     page.goto(address + "raw.html")
-    assert check.bad_math(page) == ["0 formulas typeset of 1", r"not typeset: \(x\)"]
+    assert check.bad_math(page) == ["no formula in .math", r"not typeset: \(x\)"]
     page.goto(address + "merror.html")
-    assert check.bad_math(page) == ["MathJax: no"]
+    assert check.bad_math(page) == ["unknown: mfenced", "no size: "]
+
+
+def test_axe_rejects(bad):
+    page, address = bad
+    page.goto(address + "inaccessible.html")
+    axe_checks.prepare(page)
+    found = {problem.split()[0]: problem for problem in axe_checks.violations(page, "html")}
+    assert {"image-alt", "button-name", "color-contrast", "scrollable-region-focusable"} <= set(found)
+    assert "light grey" in found["color-contrast"], "a text among others of better contrast"
+    assert {p.split()[0] for p in axe_checks.violations(page, "html", everything=False)} == {
+        "color-contrast", "scrollable-region-focusable",
+    }  # fmt: skip
 
 
 def test_poor_contrast_rejects(bad):

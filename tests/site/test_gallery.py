@@ -1,0 +1,237 @@
+"""The gallery: each figure is there with its files and a program that draws it; and the sheet of formulas."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import browser_checks
+import pytest
+from bs4 import BeautifulSoup
+from conftest import ROOT, missing
+from playwright.sync_api import Page, sync_playwright
+from site_checks import parse
+
+import figure_scripts
+import stamps
+from attnmath.ledger.coverage import read_sources
+
+sys.path.insert(0, str(ROOT / "_ext"))
+
+import formulas
+
+FIGURES = {figure.stem: figure for figure in figure_scripts.read(stamps.notebooks([stamps.ROOT / "chapters"]))}
+#: What is run here, in a few seconds; ``tools/figure_scripts.py --check`` runs all.
+SAMPLE = ("fig_cosine_density", "fig_linear_sparsity")
+
+
+# --- the programs ------------------------------------------------------------------------------
+
+
+def undefined(script: str) -> set[str]:
+    """Return the names that a program reads and that nothing above, or in a function's case anywhere, binds."""
+    found = figure_scripts.statements([script])
+    anywhere = {name for statement in found for name in statement.defines}
+    missing: set[str] = set()
+    bound: set[str] = set()
+    for statement in found:
+        late = hasattr(statement.node, "name") or "lambda" in statement.text
+        missing |= statement.uses - (anywhere if late else bound)
+        bound |= statement.defines
+    return missing - {"__name__"}
+
+
+def test_every_program_has_what_its_lines_name():
+    assert len(FIGURES) > 100
+    assert {stem: undefined(f.script) for stem, f in FIGURES.items() if undefined(f.script)} == {}
+
+
+def test_a_program_without_a_definition_is_noticed():
+    script = FIGURES["fig_linear_sparsity"].script
+    assert undefined(script.replace("import numpy as np", "")) == {"np"}
+
+
+@pytest.mark.parametrize("stem", SAMPLE)
+def test_a_program_draws_the_published_bytes(stem):
+    assert figure_scripts.differences(FIGURES[stem], ROOT / "figures") == ""
+
+
+def test_a_program_that_draws_another_figure_is_noticed():
+    figure = FIGURES[SAMPLE[0]]
+    other = replace(figure, script=figure.script.replace("figures.show", "figure.axes[0].set_xlim(0, 1)\nfigures.show"))
+    assert other.script != figure.script
+    assert "drew another fig_cosine_density.svg" in figure_scripts.differences(other, ROOT / "figures")
+    broken = replace(figure, script="import nothing_of_this_name\n")
+    assert "nothing_of_this_name" in figure_scripts.differences(broken, ROOT / "figures")
+
+
+CELLS = [
+    "import numpy as np\nfrom attnmath import figures, rank",
+    "rng = np.random.default_rng(1)\nx = rng.normal(size=3)",
+    "noise = rng.normal(size=3)\nprint(noise)",
+    "def doubled(v):\n    return factor * v\n\nfactor = 2",
+    "rows = []\nfor k in range(3):\n    rows.append(k)\nclaims['a'].confirm(rows, x)",
+    "y = doubled(rng.normal(size=3))",
+    "figure, ax = draw()\nfigures.curves(x, {'y': y, 'rows': rows}, ax=ax)\nfigures.show(figure)",
+]
+
+
+def kept(cells: list[str]) -> str:
+    return figure_scripts.script(figure_scripts.statements(cells), len(cells) - 1, "fig_a", '"A."')
+
+
+def test_a_program_holds_what_the_cell_needs_and_no_more():
+    script = kept(CELLS)
+    assert "noise = rng.normal(size=3)" in script, "a draw that is left out changes all later ones"
+    assert "rows.append(k)" in script
+    assert "factor = 2" in script, "a function reads it when it is called"
+    assert "from attnmath import figures\n" in script
+    for needless in ("claims", "print", "rank"):
+        assert needless not in script
+
+
+def test_a_cell_that_does_not_show_its_figure_is_rejected():
+    with pytest.raises(ValueError, match=r"fig_a: expected a cell that ends in figures.show\(figure\)"):
+        kept([*CELLS[:-1], "figure = draw()"])
+
+
+# --- the pages ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, BeautifulSoup]:
+    names = ["gallery.html", "formulas.html", *(p.relative_to(site).as_posix() for p in site.glob("gallery/*.html"))]
+    return {name: parse((site / name).read_text(encoding="utf-8")) for name in names}
+
+
+def shown(site: Path) -> list[figure_scripts.Figure]:
+    return [figure for figure in FIGURES.values() if (site / f"{figure.page}.html").is_file()]
+
+
+def unlisted(figures: list[figure_scripts.Figure], overview: BeautifulSoup, parts: list[BeautifulSoup]) -> list[str]:
+    """Return what the gallery lacks: a card with a picture in words, an entry, a file or the program on the page."""
+    cards = {str(a["href"]).partition("#")[2]: a for a in overview.select(".gallery-card a[href]")}
+    words = {str(e["aria-label"]) for e in overview.select(".gallery-card .gallery-thumb")}
+    entries = {str(a["href"]): a for page in parts for a in page.select(".gallery-entry a[href]")}
+    programs = {"".join(page.get_text().split()) for page in parts}
+    found = []
+    for f in figures:
+        found += [f"{f.stem}: no card"] * (f"gallery-{f.name}" not in cards or f.alt not in words)
+        files = [f"../_static/figures/{f.stem}.{kind}" for kind in ("svg", "png", "py")]
+        found += [f"{f.stem}: no link to {a}" for a in [*files, f"../{f.page}.html#{f.name}"] if a not in entries]
+        found += [f"{f.stem}: no program"] * (not any("".join(f.script.split()) in page for page in programs))
+    return found
+
+
+def test_the_gallery_has_every_figure(site, pages):
+    figures = shown(site)
+    parts = [page for name, page in pages.items() if name.startswith("gallery/")]
+    assert figures
+    assert unlisted(figures, pages["gallery.html"], parts) == []
+    lost = replace(figures[0], name="fig-lost", script="lost = 16")
+    assert len(unlisted([lost], pages["gallery.html"], parts)) == 6
+
+
+def test_the_files_of_the_gallery_are_the_published_ones(site):
+    copies, published = site / "_static" / "figures", ROOT / "figures"
+    for figure in shown(site):
+        for name in (f"{figure.stem}.svg", f"{figure.stem}.png"):
+            assert (copies / name).read_bytes() == (published / name).read_bytes()
+        assert (copies / f"{figure.stem}.py").read_text(encoding="utf-8") == figure.script
+
+
+def weight(html: str, sizes: dict[str, int]) -> int:
+    """Return how many bytes a page of the gallery loads at first: itself, and the first sheet that it names."""
+    sheets = dict.fromkeys(re.findall(r"_static/figures/([\w-]+\.webp)", html))
+    return len(html.encode()) + sum(sizes[name] for name in list(sheets)[:1])
+
+
+def test_a_page_of_the_gallery_is_light(site, pages):
+    sizes = {path.name: path.stat().st_size for path in site.glob("_static/figures/*.webp")}
+    for name in (name for name in pages if name.startswith("gallery")):
+        assert weight((site / name).read_text(encoding="utf-8"), sizes) < 600_000, name
+    assert weight("url(_static/figures/a.webp) url(_static/figures/a.webp)", {"a.webp": 700_000}) > 700_000
+
+
+def unlisted_numbers(sheet: BeautifulSoup, numbers: set[str]) -> set[str]:
+    """Return the numbers that the sheet of formulas does not link to their equations."""
+    links = {(a.get_text(), str(a["href"]).partition("#")[2]) for a in sheet.select(".formula a[href*='#equation-']")}
+    return {number for number in numbers if (f"({number})", f"equation-{number}") not in links}
+
+
+def test_the_sheet_of_formulas_has_every_number(site, pages):
+    chapters = [path.read_text(encoding="utf-8") for path in site.glob("chapters/**/*.html")]
+    there = {number for chapter in chapters for number in re.findall(r'id="equation-([\w.]+)"', chapter)}
+    wanted = {n for source in read_sources(ROOT) for row in source.rows for n in row.equations} & there
+    assert wanted
+    assert unlisted_numbers(pages["formulas.html"], wanted) == set()
+    assert unlisted_numbers(pages["formulas.html"], {"9.9.9"}) == {"9.9.9"}
+
+
+def test_a_formula_that_is_too_wide_is_broken_at_its_relations():
+    assert formulas.broken("a=b") == "a=b"
+    tex = formulas.broken(r"S(a)=\frac{x_{i=1}}{y}<z,\qquad y=2", longest=5)
+    assert tex == r"\begin{aligned}S(a)&=\frac{x_{i=1}}{y}\\&<z\\y&=2\end{aligned}"
+
+
+def test_displays_are_read_as_they_are_written():
+    cell = {"cell_type": "markdown", "source": [r"$$a = b \tag{5.1.5}$$"]}
+    assert formulas.displays({"cells": [cell]}) == {"5.1.5": "a = b"}
+    assert formulas.displays({"cells": [cell | {"cell_type": "code"}]}) == {}
+
+
+# --- in a browser ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tab(site: Path) -> Iterator[Page]:
+    executable = shutil.which("chromium")
+    if executable is None:
+        missing("no chromium on this machine (Debian: apt-get install chromium)")
+    with sync_playwright() as playwright, browser_checks.served(site) as address:
+        browser = playwright.chromium.launch(executable_path=executable, args=browser_checks.ARGUMENTS)
+        page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 900})
+        yield page
+        browser.close()
+
+
+def test_the_filter_finds_figures_by_their_captions(tab, site):
+    tab.goto("gallery.html")
+    count = tab.locator(".gallery-card:visible").count()
+    assert count == len(shown(site))
+    fetched = "performance.getEntriesByType('resource').filter(r => r.name.endsWith('.webp')).length"
+    folders = {figure.page.split("/")[1] for figure in shown(site)}
+    tab.wait_for_function(f"{fetched} > 0")
+    assert tab.evaluate(fetched) <= max(1, len(folders) - 2), "thumbnails that are far below the window"
+    tab.locator(".gallery-part").last.scroll_into_view_if_needed()
+    tab.wait_for_function(f"{fetched} > 1 || {len(folders)} === 1")
+    first = shown(site)[0]
+    tab.get_by_label("Find a figure").fill(" ".join(first.alt.split()[:6]))
+    assert 1 <= tab.locator(".gallery-card:visible").count() < count
+    tab.get_by_label("Find a figure").fill("no figure has these words")
+    assert tab.locator(".gallery-card:visible").count() == 0
+    assert tab.locator(".gallery-filter output").text_content() == f"0 of {count} figures"
+
+
+def sheet_on_paper(page: Page) -> tuple[int, float]:
+    """Return on how many pages a browser prints the sheet, and the size of its smallest letters in points."""
+    paper = len(re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(prefer_css_page_size=True)))
+    page.emulate_media(media="print")
+    texts = "[...document.querySelectorAll('.formula :is(p, div.math, mjx-container, math)')]"
+    return paper, 72 / 96 * page.evaluate(f"Math.min(...{texts}.map(e => parseFloat(getComputedStyle(e).fontSize)))")
+
+
+def test_the_sheet_of_formulas_prints_on_two_pages(tab):
+    tab.goto("formulas.html")
+    browser_checks.settle(tab)
+    paper, smallest = sheet_on_paper(tab)
+    assert paper <= 2
+    assert smallest >= 7
+    tab.add_style_tag(content=".formula p { font-size: 5pt !important } .formula { height: 140mm }")
+    paper, smallest = sheet_on_paper(tab)
+    assert paper > 2
+    assert smallest < 7

@@ -1,0 +1,146 @@
+"""The reference is whole: every public module, every gloss of a chapter; and each check rejects what lacks one."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import site_checks as check
+from conftest import ROOT
+from sphinx.util.inventory import InventoryFile
+
+import attnmath
+
+sys.path.insert(0, str(ROOT / "_ext"))
+import api
+import finding
+import notation
+import terms
+
+GLOSSARY = terms.read_glossary(ROOT / f"{terms.PAGE}.yml")
+
+
+def public_modules() -> set[str]:
+    found = {m.name for m in pkgutil.walk_packages(attnmath.__path__, "attnmath.")}
+    return {name for name in found if not name.endswith("__main__")}
+
+
+def test_every_module_has_its_place_once():
+    pages = (ROOT / api.PAGES).glob("*.md")
+    listed = [name for page in pages for name in api.modules_of(page.read_text(encoding="utf-8"))]
+    assert sorted(listed) == sorted(public_modules())
+
+
+# --- the glossary ------------------------------------------------------------------------------
+
+_GLOSS = re.compile(rf"[(（]([^()（）]*[{terms.HAN}][^()（）]*)[)）]")
+
+
+def glosses(text: str) -> list[str]:
+    return [" ".join(found.split()) for found in _GLOSS.findall(text)]
+
+
+def unknown_glosses(text: str) -> list[str]:
+    """Return the Chinese in brackets that the glossary knows neither as a term nor as a quoted phrase."""
+    known = {*(name for term in GLOSSARY.terms for name in term.chinese), *(zh for zh, _ in GLOSSARY.phrases)}
+    return [g for g in glosses(text) if not known & {g, *(part.strip(" .") for part in g.split(", "))}]
+
+
+def text_of(chapter: Path) -> str:
+    cells = json.loads(chapter.read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+
+
+CHAPTERS = {p: text_of(p) for p in sorted(ROOT.glob("chapters/**/*.ipynb"))}
+
+
+def test_every_gloss_is_in_the_glossary():
+    assert not [f"{path.stem}: {g}" for path, text in CHAPTERS.items() for g in unknown_glosses(text)]
+    assert unknown_glosses("A word (无此词), and the rank (秩).") == ["无此词"]
+
+
+def test_every_term_occurs_in_a_chapter():
+    words = "\n".join(CHAPTERS.values())
+    assert not [name for term in GLOSSARY.terms for name in term.chinese if name not in words]
+    names = [name for term in GLOSSARY.terms for name in (*term.english, *term.chinese)]
+    assert sorted(set(names)) == sorted(names), "one name, one entry"
+
+
+def unlinked_terms(text: str, page: str) -> list[str]:
+    """Return the glossed terms of a chapter without a link to the glossary."""
+    known = GLOSSARY.by_chinese
+    terms_of = {known[part.strip()].name for g in glosses(text) for part in g.split(", ") if part.strip() in known}
+    links = set(re.findall(r'href="[^"]*glossary\.html#([^"]+)"', page))
+    ids = {name: "term-" + re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in terms_of}
+    return sorted(name for name in terms_of if ids[name] not in links)
+
+
+def test_terms_are_linked_where_a_chapter_glosses_them(site):
+    for path, text in CHAPTERS.items():
+        page = site / path.relative_to(ROOT).with_suffix(".html")
+        if page.is_file():
+            assert unlinked_terms(text, page.read_text(encoding="utf-8")) == [], path.stem
+    assert unlinked_terms("The rank (秩).", "<p>rank</p>") == ["rank"]
+
+
+def test_symbols_have_one_anchor_each_and_their_equations():
+    symbols = notation.read_symbols(ROOT / f"{notation.PAGE}.yml")
+    anchors = [s.anchor for s in symbols]
+    assert len(set(anchors)) == len(anchors) > 40
+    with pytest.raises(ValueError, match="expected 6 columns"):
+        notation.symbol("d_k ; too few", "G")
+
+
+# --- the built pages ---------------------------------------------------------------------------
+
+
+def test_the_inventory_names_the_project(site):
+    head = (site / "objects.inv").read_bytes().split(b"\n")[:3]
+    assert head[1:] == [b"# Project: Attention, Checked", b"# Version: " + attnmath.__version__.encode()]
+    with (site / "objects.inv").open("rb") as stream:
+        inventory = InventoryFile.load(stream, "", lambda a, b: b)
+    assert "attnmath.attention.attention" in inventory["py:function"]
+    assert "effective rank" in inventory["std:term"]
+
+
+def test_the_index_has_functions_terms_and_symbols_and_its_numbers_in_order(site):
+    index = [
+        a.get_text() for a in check.parse((site / "genindex.html").read_text(encoding="utf-8")).select("article a")
+    ]
+    assert {"attention() (in module attnmath.attention)", "effective rank", "有效秩"} <= set(index)
+    numbers = [entry for entry in index if entry.startswith("(5.1.")]
+    assert numbers == sorted(numbers, key=lambda entry: int(re.findall(r"\d+", entry)[-1]))
+
+
+def test_signatures_show_shapes_and_lead_to_what_they_name(site):
+    html = (site / "reference/api/what_attention_computes.html").read_text(encoding="utf-8")
+    page = check.parse(
+        html[html.index('<dt class="sig sig-object py" id="attnmath.attention.softmax_jacobian"') :][:20000]
+    )
+    signature = page.find(id="attnmath.attention.softmax_jacobian")
+    assert "y: Real[ArrayLike, '... n'],) → Float[Array, '... n n']" in signature.get_text().replace("\n", "")
+    assert [a["href"] for a in signature.select("a.reference")] == [
+        "ground.html#module-attnmath.arrays", "ground.html#attnmath.arrays.ArrayLike",
+        "ground.html#module-attnmath.arrays", "ground.html#attnmath.arrays.Array",
+    ]  # fmt: skip
+    chapters = [a["href"] for a in signature.find_next("div", class_="used-in").select("a")]
+    assert "../../chapters/operator/softmax.html" in chapters
+    assert all(page.stat().st_size < 1e6 for page in (site / "reference/api").glob("*.html"))
+
+
+def test_imports_of_a_chapter_lead_to_the_reference(site):
+    html = (site / "chapters/operator/softmax.html").read_text(encoding="utf-8")
+    links = re.findall(r'<a class="api-link" href="([^"]+)"><span class="n">(\w+)', html)
+    assert ("../../reference/api/what_attention_computes.html#attnmath.attention.softmax", "softmax") in links
+
+
+@pytest.mark.parametrize("module", [api, finding, notation, terms])
+def test_examples_of_the_extensions(module):
+    import doctest
+
+    failed, tried = doctest.testmod(module)
+    assert tried and not failed

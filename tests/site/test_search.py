@@ -1,0 +1,72 @@
+"""The search finds numbers, names and Chinese words, leads to the place itself, and is light until it is asked."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import browser_checks as check
+import pytest
+from conftest import missing
+from playwright.sync_api import Page, sync_playwright
+
+#: What is typed, and the address of the first result.
+FIRST = {
+    "5.1.8": "chapters/operator/softmax.html#equation-5.1.8",
+    "(5.1.8)": "chapters/operator/softmax.html#equation-5.1.8",
+    "eq. 5.1.8": "chapters/operator/softmax.html#equation-5.1.8",
+    "equation 5.1.8": "chapters/operator/softmax.html#equation-5.1.8",
+    "A.6": "chapters/sparsity/squared_relu.html#equation-A.6",
+    "R.5": "chapters/linear_cost/linear_time.html#equation-R.5",
+    "5.5.4": "coverage.html#coverage-5-5-4",
+    "缩放因子": "reference/glossary.html#term-scaling-factor",
+    "缩放": "reference/glossary.html#term-scaling-factor",
+    "effective rank": "reference/glossary.html#term-effective-rank",
+    "kappa": "reference/notation.html#symbol-the-attention-matrix-kappa",
+    "d_k": "reference/notation.html#symbol-the-attention-operator-d-k",
+    "sigma": "reference/notation.html#symbol-chance-sigma",
+    "Variance of the score": "chapters/operator/scaling.html#claim-5.1.5",
+    "report/locality-of-weights": "chapters/fixed_attention/fixed_patterns.html#claim-report-locality-of-weights",
+    "softmax_jacobian": "reference/api/what_attention_computes.html#attnmath.attention.softmax_jacobian",
+}
+
+
+@pytest.fixture(scope="module")
+def page(site: Path) -> Iterator[Page]:
+    executable = shutil.which("chromium")
+    if executable is None:
+        missing("no chromium on this machine (Debian: apt-get install chromium)")
+    with check.served(site) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=check.ARGUMENTS)
+        page = browser.new_page(base_url=address)
+        page.goto("search.html")
+        yield page
+        browser.close()
+
+
+def test_the_search_page_is_light_until_it_is_asked(page):
+    loaded = page.evaluate("performance.getEntriesByType('resource').map((r) => r.name.split('/').pop())")
+    assert not [name for name in loaded if name.startswith(("searchindex.js", "finding-table.js"))], loaded
+    assert any(name.startswith("finding.js") for name in loaded)
+
+
+def results(page: Page, query: str) -> list[str]:
+    """Return the addresses of the results, best first; the page has the index already."""
+    found = page.evaluate("(query) => Search._performSearch(...Search._parseQuery(query)).reverse()", query)
+    return [f"{name}.html{unquote(anchor)}" for name, _, anchor, *_ in found]
+
+
+def test_numbers_names_and_chinese_words_are_found(page, site):
+    page.goto(f"search.html?q={quote('equation 5.1.8')}")
+    page.wait_for_function("/finished|did not/.test(document.querySelector('.search-summary')?.innerText)")
+    shown = page.locator("#search-results").inner_text()
+    assert shown.index("Equation (5.1.8)") < 200
+    assert "\\(" not in shown and "\\frac" not in shown
+    first = page.locator("#search-results li a").first.get_attribute("href")
+    assert first.endswith("softmax.html#equation-5.1.8")
+    wanted = {q: a for q, a in FIRST.items() if (site / a.partition("#")[0]).is_file()}
+    assert len(wanted) > 10
+    assert {query: (results(page, query) or ["nothing"])[0] for query in wanted} == wanted
+    assert results(page, "qqqqzzzz") == [], "what the book does not have is not found"
