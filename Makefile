@@ -34,11 +34,11 @@ VPYTHON := "$(VENV)/bin/python"
 RUN := $(INTERRUPTED); $(VPYTHON)
 # By its module and not by its script, so that the folder may be moved.
 JUPYTER_BOOK := $(VPYTHON) -c "from jupyter_book.cli.main import main; main()"
-SITE := chapters code/attnmath figures _config.yml _toc.yml _ext _static references.bib \
+SITE := chapters guide gallery reference code/attnmath figures tools/figure_scripts.py _config.yml _toc.yml _ext _static references.bib \
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help book test figures serve lint format clean execute bench mutants lock environment notebooks site tests
+.PHONY: help book test pdf epub figures serve lab lint format clean execute bench mutants lock environment notebooks site tests hooks links
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -48,10 +48,24 @@ book: site ## make the environment, execute every notebook, build the site into 
 
 test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, site
 
+pdf: notebooks ## typeset the book for paper: _build/pdf/attention-checked.pdf (says which Debian packages it needs)
+	@$(RUN) tools/stamps.py pdf --inputs $(SITE) tools/typeset.py --output _build/pdf/attention-checked.pdf \
+	  --remove _build/pdf _build/print -- $(VPYTHON) tools/typeset.py pdf
+
+epub: notebooks ## make an e-book, checked by epubcheck: _build/epub/attention-checked.epub
+	@$(RUN) tools/stamps.py epub --inputs $(SITE) tools/typeset.py --output _build/epub/attention-checked.epub \
+	  --remove _build/epub _build/print -- $(VPYTHON) tools/typeset.py epub
+
 figures: execute ## publish what the notebooks draw into figures/, PNG and SVG (runs the changed ones first)
 
 serve: book ## build, and read the book at http://localhost:8000 (PORT=...)
 	@$(VPYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+lab: environment ## open the chapters in JupyterLab, which is installed the first time (PORT=...)
+	@$(VPYTHON) -c "import jupyterlab, jupyterlab_myst" 2>/dev/null || { echo "lab: installing JupyterLab"; \
+	  env -u PYTHONPATH $(VPYTHON) -m pip install -q -c constraints.txt --no-build-isolation -e ".[lab]"; }
+	@$(INTERRUPTED); env -u JUPYTER_NO_CONFIG $(VPYTHON) -m jupyterlab --ServerApp.root_dir=. --port=$(PORT) $(if $(filter 0,$(shell id -u)),--allow-root) \
+	  --LabApp.default_url=/lab/tree/chapters/operator/query_match_aggregate.ipynb
 
 lint: environment ## ruff (rules and format) and mypy
 	@$(RUN) -m ruff check .
@@ -72,6 +86,14 @@ bench: environment ## time notebooks and commands against their budgets (ONLY=no
 mutants: environment ## change the package in one place at a time, and see whether a test notices (SAMPLE=200)
 	@$(VPYTHON) -c "import cosmic_ray" 2>/dev/null || { echo "make mutants needs: $(VENV)/bin/python -m pip install -c constraints.txt -e '.[mutants]'" >&2; exit 1; }
 	@$(RUN) tools/mutants.py --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE))
+
+hooks: environment ## once in a clone: checks before each commit, and notebook diffs that people can read
+	@$(VPYTHON) -c "import pre_commit" 2>/dev/null || { echo "make hooks needs: $(VENV)/bin/python -m pip install -c constraints.txt -e '.[dev]'" >&2; exit 1; }
+	@$(VPYTHON) -m pre_commit install
+	@git config diff.notebook.textconv "python3 tools/readable_notebook.py"
+
+links: environment ## ask every address that the book names whether it is there (needs a network)
+	@$(RUN) tools/links.py
 
 lock: ## pin in constraints.txt what pyproject.toml asks for, with uv (ALL=1: every pin but torch's anew)
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
