@@ -43,16 +43,17 @@ SITE := chapters guide gallery reference code/attnmath figures tools/figure_scri
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
-book: site ## make the environment, execute every notebook, build the site into _build/html
+book: environment ## make the environment, execute every notebook, build the site into _build/html
+	@+$(MAKE) --no-print-directory -j2 notebooks site # the site needs one core for a part of the time
 	@echo "The book is in _build/html/index.html (make serve: http://localhost:$(PORT))"
 
 test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, site
 
-pdf: notebooks ## typeset the book for paper: _build/pdf/attention-checked.pdf (says which Debian packages it needs)
+pdf: environment notebooks ## typeset the book for paper: _build/pdf/attention-checked.pdf (says which Debian packages it needs)
 	@$(RUN) tools/stamps.py pdf --inputs $(SITE) tools/typeset.py --output _build/pdf/attention-checked.pdf \
 	  --remove _build/pdf _build/print -- $(VPYTHON) tools/typeset.py pdf
 
-epub: notebooks ## make an e-book, checked by epubcheck: _build/epub/attention-checked.epub
+epub: environment notebooks ## make an e-book, checked by epubcheck: _build/epub/attention-checked.epub
 	@$(RUN) tools/stamps.py epub --inputs $(SITE) tools/typeset.py --output _build/epub/attention-checked.epub \
 	  --remove _build/epub _build/print -- $(VPYTHON) tools/typeset.py epub
 
@@ -114,10 +115,10 @@ else
 	@$(INTERRUPTED); env -u PYTHONPATH sh tools/environment.sh "$(VENV)" $(if $(PYTHON),"$(PYTHON)")
 endif
 
-notebooks: environment
+notebooks:
 	@$(RUN) tools/prove.py --jobs $(JOBS)
 
-site: notebooks
+site:
 	@$(RUN) tools/stamps.py site --inputs $(SITE) --output _build/html/index.html \
 	  --remove _build/html _build/.doctrees _build/jupyter_execute -- \
 	  $(JUPYTER_BOOK) build . -W -n --keep-going -q

@@ -57,7 +57,9 @@ function length(value) {
 }
 
 const explicit = (node, name) => node.attributes.isSet(name) ? node.attributes.getExplicit(name) : undefined;
-const textOf = (node) => node.childNodes.map((child) => child.getText?.() ?? textOf(child)).join("");
+// Fonts of mathematics have one white square; MathJax writes \square as another one.
+const textOf = (node) =>
+  node.childNodes.map((child) => child.getText?.().replace("\u25fb", "\u25a1") ?? textOf(child)).join("");
 const attribute = (name, value) => (value === undefined ? "" : ` ${name}="${escaped(String(value))}"`);
 const isRow = (node) => ["mrow", "TeXAtom", "inferredMrow", "math", "mtd", "msqrt", "mstyle", "mpadded", "mphantom", "menclose"]
   .some((kind) => node.isKind(kind));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import matplotlib
@@ -16,3 +17,7 @@ matplotlib.use("Agg")
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("fixed")
+
+# Parsed pages, notebooks and expressions are trees of many small objects: with Python's default the collector visits
+# them after every 700 new ones.
+gc.set_threshold(200_000, 10, 100)

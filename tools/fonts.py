@@ -33,7 +33,7 @@ SIGNS = (
     "ϑϕϖϰϱϵℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℯℊℴℎℓ∂∇∅∞\u00a0\u2061\u2062\u2063"
     "\u00a8\u00af\u02c6\u02c7\u02d8\u02d9\u02dc⏞⏟′″‴"
     "±∓×÷·⋅∗∘∙⊕⊖⊗⊙∩∪∖∧∨¬−=≠<>≤≥≪≫≈≃≅∼≡∝∈∉∋⊂⊃⊆⊇∣∥⊥⊤∀∃→←↔⇒⇐⇔↦⟶⟵⟹↑↓"
-    "∑∏∐∫∬∮⋂⋃⨁⨂√…⋯⋮⋱‖|⟨⟩⌈⌉⌊⌋(){}[]/†‡°□◻■∎⌣♭♯"
+    "∑∏∐∫∬∮⋂⋃⨁⨂√…⋯⋮⋱‖|⟨⟩⌈⌉⌊⌋(){}[]/†‡°□■∎⌣♭♯"
 )
 #: What the second font is for: Han characters and their punctuation; the same ranges are in ``_static/fonts.css``.
 HAN_RANGES = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
