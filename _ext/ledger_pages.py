@@ -3,7 +3,8 @@
 Each page is a Markdown file that includes a template of ``_ext/templates``, which is filled with the book's rows when
 Sphinx reads the page. Two roles serve the templates and everybody else: ``{verdict}`proved` `` prints a
 badge, and ``{card}`5.1.5` `` links a claim's badge to its card; ``{card}`!5.1.5` `` adds the title. The directive
-``{claim-entry} 5.1.5`` is an entry of such a page, and bears as data what ``claim_filter`` filters and sorts by; the
+``{claim-entry} 5.1.5`` is an entry of such a page, and bears as data what ``claim_filter`` filters and sorts by, as far
+as nobody sees it; the
 role ``{claims}`12 <verdict=proved>` `` links to the ledger, filtered.
 """
 
@@ -33,6 +34,8 @@ from attnmath.ledger.coverage import Book
 
 logger = logging.getLogger(__name__)
 PAGES = ("intro", "guide/reading", "ledger", "errata", "coverage")
+#: What the first line of an entry says or leads to: the script reads it there.
+IN_VIEW = ("data-claim", "data-verdict", "data-chapter")
 
 
 def markdown(text: str) -> str:
@@ -74,7 +77,8 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
             "chapters_of": partial(data.chapters_of, root),
         }
         of_guide = {"example": partial(example, app.srcdir), "prerequisites": partial(prerequisites, app)}
-        source[0] = templates.from_string(source[0]).render(book=book_of(app), **of_guide)
+        words = word_lists(app)
+        source[0] = templates.from_string(source[0]).render(book=book_of(app), words=words, **of_guide)
     if docname == "ledger":
         for problem in audit(app.srcdir):
             logger.warning("ledger: %s", problem, location=docname)
@@ -117,11 +121,26 @@ def entry_id(claim: Claim) -> str:
 
 
 @cache
+def words_of_all(app: Sphinx) -> dict[str, str]:
+    """Return the Chinese words by which each claim can be found: those of the part of the chapter that checks it."""
+    return data.chinese_words(Path(app.srcdir), dict.fromkeys(row.page for row in book_of(app).rows))
+
+
+def word_lists(app: Sphinx) -> list[str]:
+    """Return the different lists of such words: many claims share one, and a page has each once, in its form."""
+    return list(dict.fromkeys(words_of_all(app).values()))
+
+
+@cache
 def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
-    """Return what each claim can be found and sorted by; `source` and `book` are its places in their orders."""
+    """Return what each claim can be found and sorted by.
+
+    `source` and `book` are its places in their orders, `words` the number of its list of words.
+    """
     root, rows = Path(app.srcdir), book_of(app).rows
     order = {name: rank for rank, name in enumerate(data.in_book_order(root, rows))}
-    words = data.chinese_words(root, dict.fromkeys(row.page for row in rows))
+    number = {words: str(k) for k, words in enumerate(word_lists(app))}
+    words = {name: number[found] for name, found in words_of_all(app).items()}
     found = {}
     for rank, row in enumerate(rows):
         claim = row.claim
@@ -150,7 +169,7 @@ def depart_entry(translator: HTML5Translator, node: Entry) -> None:
 
 def visit_link(translator: HTML5Translator, node: CardLink) -> None:
     """Open the link."""
-    attributes = {"href": node["refuri"], "class": "reference internal", **node["data"]}
+    attributes = {"href": node["refuri"], **node["data"]}
     if "reftitle" in node:
         attributes["title"] = node["reftitle"]
     translator.body.append(translator.starttag(node, "a", "", **attributes))
@@ -173,7 +192,7 @@ class EntryDirective(SphinxDirective):
         row = book_of(self.env.app).by_id.get(self.arguments[0])
         if row is None:
             raise self.error(f"claim-entry: no claim {self.arguments[0]!r}")
-        known = data_of_all(self.env.app)[row.claim.id]
+        known = {name: value for name, value in data_of_all(self.env.app)[row.claim.id].items() if name not in IN_VIEW}
         ids = [entry_id(row.claim)] if "target" in self.options else []
         box = Entry(ids=ids, classes=["claim-entry", *self.options.get("class", [])], data=known)
         self.state.nested_parse(self.content, self.content_offset, box)

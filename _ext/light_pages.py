@@ -4,7 +4,9 @@ The theme and the extensions bring sixteen style sheets of half a megabyte, a do
 thousand icons. The pages use a part of them, and nobody knows which part before all pages are written. So this
 extension works on the finished pages:
 
-* The style sheets that all pages share become one, without the rules whose classes occur in no page and no script.
+* The style sheets that all pages share become one, without the rules whose classes occur in no page and no script, and
+  without the variables that nothing reads.
+* Code has elements around the tokens that have a colour of their own, and no others.
 * The scripts that all pages share become two, in the same order: those that others may need while the page is read,
   and those that wait until it is there. A script of one page stays with that page.
 * The icons' style sheet and fonts keep the icons that occur.
@@ -22,6 +24,7 @@ import logging as python_logging
 import posixpath
 import re
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -74,6 +77,19 @@ def words_of(texts: Iterable[str]) -> set[str]:
     return {word for text in texts for word in re.findall(r"[A-Za-z_][\w-]*", text)}
 
 
+def classes_of(pages: Iterable[str]) -> set[str]:
+    """Return the classes and ids of pages, and the words of the scripts in them.
+
+    >>> sorted(classes_of(['<p class="a b-c" id="d">text</p><script>e.add("open")</script>']))
+    ['a', 'add', 'b-c', 'd', 'e', 'open']
+    """
+    found: set[str] = set()
+    for page in pages:
+        found.update(*(names.split() for names in re.findall(r'\b(?:class|id)="([^"]*)"', page)))
+        found |= words_of(re.findall(r"<script[^>]*>(.+?)</script>", page, re.DOTALL))
+    return found
+
+
 def is_used(selector: str, words: set[str]) -> bool:
     """Return whether the classes and ids of a selector occur; what stands in brackets decides nothing.
 
@@ -101,7 +117,7 @@ def pruned(css: str, words: set[str]) -> str:
     """Return a style sheet without comments, without needless space, and without the rules that no page uses.
 
     >>> pruned("/* x */ .a, .b { color: red }  @media print { .b { top: 0 } }", {"a"})
-    '.a{color: red}'
+    '.a{color:red}'
     """
     return _rules(tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True), words)
 
@@ -131,8 +147,32 @@ def _rules(rules: list[Any], words: set[str]) -> str:
     return "".join(written)
 
 
+def without_unread(css: str, words: set[str]) -> str:
+    """Return a pruned style sheet without the variables that neither it nor one of the words reads.
+
+    >>> without_unread(":root{--a:1;--b:var(--a);--c:2;--d:3;top:var(--d)}", {"c"})
+    ':root{--c:2;--d:3;top:var(--d)}'
+    """
+    definition = re.compile(r"(?<=[{;])(--[\w-]+):((?:[^;{}()]|\((?:[^()]|\([^()]*\))*\))*)(;|(?=\}))")
+    named = {f"--{word}" for word in words}
+    before = ""
+    while css != before:  # a variable may be read by one that nothing reads
+        before, read = css, named.union(re.findall(r"var\(\s*(--[\w-]+)", css))
+        css = definition.sub(partial(_if_read, read), css)
+    return css
+
+
+def _if_read(read: set[str], definition: re.Match[str]) -> str:
+    return definition[0] if definition[1] in read else ""
+
+
 def _squeezed(tokens: list[Any], *, ends: bool = True) -> str:
-    text = "".join(" " if t.type == "whitespace" else t.serialize() for t in tokens if t.type != "comment")
+    tokens = [token for token in tokens if token.type != "comment"]
+    after = [None, *tokens]
+    text = "".join(
+        ("" if before in (":", ",", ";") else " ") if token.type == "whitespace" else token.serialize()
+        for before, token in zip(after, tokens, strict=False)
+    )
     text = re.sub(r" +", " ", text)
     return text.strip(" ;").replace("; ", ";") if ends else text.rstrip()
 
@@ -160,6 +200,37 @@ def read_sheet(path: Path, root: Path) -> str:
     imports = re.compile(r"""@import\s+(?:url\()?["']([^"':]+)["']\)?\s*;""")
     inner = "".join(read_sheet((path.parent / name).resolve(), root) for name in imports.findall(css))
     return inner + rebased(imports.sub("", css), path.parent.resolve().as_posix(), root.resolve().as_posix()) + "\n"
+
+
+# --- code ----------------------------------------------------------------------------------------
+
+
+def colourless(css: str) -> set[str]:
+    """Return the classes of tokens to which a style sheet of Pygments gives the colour of all code, in every theme.
+
+    >>> sorted(colourless(".highlight {color:#000} .highlight .n {color:#000} .highlight .k {color:#00f}"))
+    ['n']
+    """
+    usual: dict[str, str] = {}
+    of_class: dict[str, list[bool]] = {}
+    rules = re.findall(r"([^{}]*)\.highlight *(?:\.(\w+) *)?\{([^{}]*)\}", re.sub(r"/\*.*?\*/", "", css))
+    for theme, name, content in rules:
+        declared = content.replace(" ", "").strip(";")
+        if not name:
+            usual[theme.strip()] = f"color:{declared.rpartition('color:')[2]}"
+        else:
+            of_class.setdefault(name, []).append(declared == usual.get(theme.strip()))
+    return {name for name, plain in of_class.items() if all(plain)}
+
+
+def without_plain_tokens(page: str, plain: set[str]) -> str:
+    """Return a page whose code has no element around tokens of these classes.
+
+    >>> without_plain_tokens('<pre><span class="k">if</span> <span class="n">x</span></pre>', {"n"})
+    '<pre><span class="k">if</span> x</pre>'
+    """
+    token = re.compile(rf'<span class="(?:{"|".join(sorted(plain))})">([^<]*)</span>')
+    return re.sub(r"<pre\b.*?</pre>", lambda m: token.sub(r"\1", m[0]), page, flags=re.DOTALL) if plain else page
 
 
 # --- icons ---------------------------------------------------------------------------------------
@@ -283,9 +354,12 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     pages = {p: expanded(ICON_SCRIPT.sub("", p.read_text(encoding="utf-8"))) for p in files}
     # The pages of the theme: neither the one that only leads to another, nor what somebody made without the theme.
     whole = {p: text for p, text in pages.items() if "/pydata-sphinx-theme.css" in text or "basic.css" in text}
+    colours = static / "pygments.css"
+    plain = colourless(colours.read_text(encoding="utf-8")) if colours.is_file() else set()
+    whole = {path: without_plain_tokens(text, plain) for path, text in whole.items()}
     skipped = (*LIBRARIES, "site-")
     scripts = [p for p in sorted(static.rglob("*.js")) if "vendor" not in p.parts and not p.name.startswith(skipped)]
-    words = words_of([*whole.values(), *(p.read_text(encoding="utf-8") for p in scripts)]) | DYNAMIC
+    words = words_of(p.read_text(encoding="utf-8") for p in scripts) | classes_of(whole.values()) | DYNAMIC
 
     icon_font = lighten_icons(static, words)
     sheets = shared(whole.values(), SHEET)
@@ -294,6 +368,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     for old in static.glob("site-*.css"):
         old.unlink()
     css = pruned("".join(read_sheet(static / name, static) for name in sheets), words)
+    others = [p for p in static.rglob("*.css") if p.relative_to(static).as_posix() not in sheets]
+    css = without_unread(css, words | words_of([*whole.values(), *(p.read_text(encoding="utf-8") for p in others)]))
     css_name = write_bundle(static, css, ".css")
     programs = [name for name in shared(whole.values(), SCRIPT) if name != "design-tabs.js"]
     early, late = [n for n in programs if n in EARLY], [n for n in programs if n not in EARLY]

@@ -6,14 +6,9 @@ if (cards.length) {
     const thumb = card.querySelector(".gallery-thumb");
     return [card, `${thumb.dataset.words} ${thumb.getAttribute("aria-label")}`.toLowerCase()];
   }));
-  const form = document.createElement("form");
-  form.className = "gallery-filter";
-  form.role = "search";
-  form.innerHTML = '<label for="gallery-words">Find a figure</label><input type="search" id="gallery-words"'
-    + ' placeholder="entropy rank, trained, mask ..." autocomplete="off"><output aria-live="polite"></output>';
+  const form = document.querySelector("form.gallery-filter");
   const [input, output] = [form.querySelector("input"), form.querySelector("output")];
   const parts = [...document.querySelectorAll("section:has(> .gallery-part)")];
-  parts[0].before(form);
   const filter = () => {
     const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const card of cards) card.hidden = !wanted.every((word) => words.get(card).includes(word));

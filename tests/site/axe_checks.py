@@ -2,20 +2,20 @@
 
 Most of axe's time goes to the contrast of each single text. Contrast depends on the colours, the size and the weight
 of a text and on what lies behind it, so one text of each such kind is enough. Formulas are replaced by boxes of their
-size, and only the first token of each kind of code stays an element of its own. Everything folded is unfolded.
+size, and only the first token of each kind of code stays an element of its own. Everything folded is unfolded, and what
+comes with scrolling is shown.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
 #: Rules whose answer depends on the theme or on the width of the window; every other one is asked once.
 _LAYOUT = ["color-contrast", "scrollable-region-focusable"]
 
 _PREPARE = """() => {
+    document.getElementById("pst-back-to-top")?.style.setProperty("display", "block"); // it comes with scrolling
     for (const details of document.querySelectorAll("details")) details.open = true;
     for (const button of document.querySelectorAll(".toggle-button-hidden")) button.click();
     const formulas = [...document.querySelectorAll("mjx-container, math, svg[role=img]")].map((e) => {
@@ -67,6 +67,13 @@ _SAMPLE = """(scope) => {
     return document.querySelectorAll("[data-sample]").length;
 }"""
 
+# One look at the page for all rules: those that depend on the layout are asked of the sample only.
+_RUN = """async ([scope, layout, everything]) => {
+    axe.configure({ rules: layout.map((id) => ({ id, selector: "[data-sample]" })) });
+    const options = { resultTypes: ["violations"], ...(!everything && { runOnly: layout }) };
+    return (await axe.run({ include: [[scope]] }, options)).violations;
+}"""
+
 
 def prepare(page: Page) -> None:
     """Unfold what is folded, and make the page small: it is another page afterwards."""
@@ -79,12 +86,8 @@ def violations(page: Page, scope: str, everything: bool = True) -> list[str]:
 
     Without `everything`, only what depends on the theme or on the width of the window.
     """
-    found = []
-    if everything:
-        rules = {name: {"enabled": False} for name in _LAYOUT}
-        options: dict[str, Any] = {"resultTypes": ["violations"], "rules": rules}
-        found += Axe().run(page, {"include": [[scope]]}, options).response["violations"]
-    if page.evaluate(_SAMPLE, scope):
-        options = {"resultTypes": ["violations"], "runOnly": _LAYOUT}
-        found += Axe().run(page, {"include": [["[data-sample]"]]}, options).response["violations"]
+    page.evaluate(_SAMPLE, scope)
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate(_RUN, [scope, _LAYOUT, everything])
     return [f"{one['id']} ({one['impact']}): {node['html'][:120]}" for one in found for node in one["nodes"]]

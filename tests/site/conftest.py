@@ -1,12 +1,16 @@
-"""Where the built site is, and what happens when it is not there."""
+"""Where the built site is, what happens when it is not there, and the browser that shows it."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
+import browser_checks as check
 import pytest
 import yaml
+from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("BOOK_SITE", ROOT / "_build" / "html"))
@@ -31,3 +35,22 @@ def site() -> Path:
 def config() -> dict:
     """The book's configuration."""
     return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A browser without a window: Debian's chromium."""
+    executable = shutil.which("chromium")
+    if executable is None:
+        missing("no chromium on this machine (Debian: apt-get install chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=check.ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    """Where the built site is served."""
+    with check.served(site) as address:
+        yield address

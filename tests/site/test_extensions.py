@@ -216,9 +216,9 @@ def words(page: BeautifulSoup, selector: str) -> list[str]:
 def test_ledger_is_made(made):
     page = made["ledger"]
     titles = ["The x formula", "A wrong one", "A gap", "A slip", "An opinion", "A fact", "Our own"]
-    assert words(page, ".ledger-entry .claim-link") == titles, "in the order of the source, our own at the end"
+    assert words(page, ".claim-entry .claim-link") == titles, "in the order of the source, our own at the end"
     assert words(page, "h2") == ["Section 5.1 ¶", "Article, part 1 ¶", "Our own statements ¶"]
-    first, wrong, _, _, opinion, fact, _ = words(page, ".ledger-entry")
+    first, wrong, _, _, opinion, fact, _ = words(page, ".claim-entry")
     assert "Scope: for 2*a_b < c" in first
     assert "R-wrong What holds ( wrong conclusion ) : H-wrong" in wrong.replace(
         "(wrong conclusion)", "( wrong conclusion )"

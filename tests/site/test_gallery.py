@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,8 +11,8 @@ from pathlib import Path
 import browser_checks
 import pytest
 from bs4 import BeautifulSoup
-from conftest import ROOT, missing
-from playwright.sync_api import Page, sync_playwright
+from conftest import ROOT
+from playwright.sync_api import Browser, Page
 from site_checks import parse
 
 import figure_scripts
@@ -188,15 +187,10 @@ def test_displays_are_read_as_they_are_written():
 
 
 @pytest.fixture(scope="module")
-def tab(site: Path) -> Iterator[Page]:
-    executable = shutil.which("chromium")
-    if executable is None:
-        missing("no chromium on this machine (Debian: apt-get install chromium)")
-    with sync_playwright() as playwright, browser_checks.served(site) as address:
-        browser = playwright.chromium.launch(executable_path=executable, args=browser_checks.ARGUMENTS)
-        page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 900})
-        yield page
-        browser.close()
+def tab(browser: Browser, address: str) -> Iterator[Page]:
+    page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 900})
+    yield page
+    page.close()
 
 
 def test_the_filter_finds_figures_by_their_captions(tab, site):

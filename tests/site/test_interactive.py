@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -15,8 +14,8 @@ from typing import Any
 import browser_checks as check
 import numpy as np
 import pytest
-from conftest import ROOT, missing
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from conftest import ROOT
+from playwright.sync_api import Browser, Locator, Page
 
 from attnmath import attention, rank, sparsity
 from attnmath.experiments.sparse_rows import mean_sparsity
@@ -35,17 +34,6 @@ FORMULAS = (ROOT / "_ext" / "interactive" / "assets" / "formulas.js").read_text(
 #: Some forty operations, each rounded by half an ulp, and functions that are right to a few ulps; exp turns an ulp of
 #: its exponent, at most 225, into so many ulps.
 TOLERANCE = 1e-12
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    executable = shutil.which("chromium")
-    if executable is None:
-        missing("no chromium on this machine (Debian: apt-get install chromium)")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=check.ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 # --- formulas ------------------------------------------------------------------------------------
@@ -191,12 +179,6 @@ def test_every_figure_has_words():
 # --- one visit -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    with check.served(site) as address:
-        yield f"{address}play.html"
-
-
 def come_alive(page: Page, kind: str) -> Locator:
     figure = page.locator(f"figure.interactive-{kind}")
     figure.scroll_into_view_if_needed()
@@ -220,7 +202,7 @@ def shown(figure: Locator, column: int = 0) -> list[float]:
 def test_figures_follow_the_arrow_keys(browser, address):
     page = browser.new_page(viewport={"width": 360, "height": 800}, color_scheme="light")
     watch = check.Watch(page, address)
-    page.goto(address, wait_until="domcontentloaded")
+    page.goto(f"{address}play.html", wait_until="domcontentloaded")
     head = four_tokens()
     S = head.Q @ head.K.T / np.sqrt(2)
     near = {"abs": 5.1e-4, "rel": 0}
@@ -298,7 +280,7 @@ def test_figures_follow_the_arrow_keys(browser, address):
 def test_without_scripts_there_are_pictures(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(address, wait_until="domcontentloaded")
+    page.goto(f"{address}play.html", wait_until="domcontentloaded")
     pictures_shown = page.locator("figure.interactive img")
     assert pictures_shown.count() == len(pictures.FIGURES)
     assert all(image.is_visible() for image in pictures_shown.all())

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import quote, unquote
 
-import browser_checks as check
 import pytest
-from conftest import missing
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 #: What is typed, and the address of the first result.
 FIRST = {
@@ -34,16 +30,11 @@ FIRST = {
 
 
 @pytest.fixture(scope="module")
-def page(site: Path) -> Iterator[Page]:
-    executable = shutil.which("chromium")
-    if executable is None:
-        missing("no chromium on this machine (Debian: apt-get install chromium)")
-    with check.served(site) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=check.ARGUMENTS)
-        page = browser.new_page(base_url=address)
-        page.goto("search.html")
-        yield page
-        browser.close()
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    page = browser.new_page(base_url=address)
+    page.goto("search.html")
+    yield page
+    page.close()
 
 
 def test_the_search_page_is_light_until_it_is_asked(page):

@@ -11,7 +11,7 @@ import pytest
 import site_checks as check
 from bs4 import BeautifulSoup
 from conftest import ROOT
-from site_checks import GENERATED, parse
+from site_checks import GENERATED, parse, parse_frame
 
 from attnmath.ledger import collate
 from attnmath.ledger.coverage import read_sources
@@ -19,7 +19,7 @@ from attnmath.ledger.coverage import read_sources
 
 @cache
 def read(path: Path) -> BeautifulSoup:
-    return parse(path.read_text(encoding="utf-8"))
+    return parse_frame(path.read_text(encoding="utf-8"))
 
 
 @cache

@@ -12,7 +12,6 @@ import pytest
 from conftest import ROOT
 from fontTools.ttLib import TTFont
 from playwright.sync_api import Browser, Page
-from test_browser import address, browser  # noqa: F401
 
 FONTS = ROOT / "_static" / "vendor" / "fonts"
 HAN = "[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]"
@@ -67,13 +66,13 @@ def test_chinese_says_that_it_is(site):
 
 
 @pytest.fixture
-def plain(browser: Browser) -> Iterator[Page]:  # noqa: F811
+def plain(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
     yield context.new_page()
     context.close()
 
 
-def test_without_scripts_text_and_mathematics_are_there(plain, address, site):  # noqa: F811
+def test_without_scripts_text_and_mathematics_are_there(plain, address, site):
     name = min((p for p in site.glob("chapters/**/*.html")), key=lambda p: p.stat().st_size)
     plain.goto(address + name.relative_to(site).as_posix())
     # evaluating needs scripts: the picture of the page's first formula shows whether it is drawn
@@ -83,7 +82,7 @@ def test_without_scripts_text_and_mathematics_are_there(plain, address, site):  
     assert plain.locator("article.bd-article h1").inner_text().strip()
 
 
-def test_weigh_rejects(browser: Browser, tmp_path: Path):  # noqa: F811
+def test_weigh_rejects(browser: Browser, tmp_path: Path):
     shifting = "<p>a</p><script>setTimeout(() => document.querySelector('p').style.marginTop = '300px', 100)</script>"
     (tmp_path / "heavy.html").write_text(
         f"<link rel=icon href=data:,><p>{'x ' * 600_000}</p>" + "".join(f"<img src='{k}.png'>" for k in range(30))
@@ -91,7 +90,7 @@ def test_weigh_rejects(browser: Browser, tmp_path: Path):  # noqa: F811
     (tmp_path / "shift.html").write_text("<link rel=icon href=data:,>" + shifting + "<h1>b</h1>" * 20)
     for k in range(30):
         (tmp_path / f"{k}.png").write_bytes(b"x")
-    with check.served(tmp_path) as address:  # noqa: F811
+    with check.served(tmp_path) as address:
         for name, faults in (("heavy", {"bytes", "requests"}), ("shift", {"shift"})):
             page = browser.new_page()
             weight = check.Weight(page)

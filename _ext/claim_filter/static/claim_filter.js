@@ -12,19 +12,30 @@
     ["section", "chapter"].flatMap((name) => [...form.elements[name].options].map((o) => [o.value, o.text])),
   );
 
+  const words = form.dataset.words.split("|");
+
+  // What is known of a claim: a link of the table has all of it as data, an entry says some of it in its first line.
+  function known(element) {
+    const data = { ...element.dataset, words: words[element.dataset.words] };
+    if (element.matches("a")) return { ...data, title: element.title };
+    const [verdict, link, claim] = [".verdict-badge", ".claim-link", ".claim-id"].map((s) => element.querySelector(s));
+    const chapter = link.pathname.match(/([^/]*)\.html$/)[1];
+    return { ...data, verdict: verdict.textContent, chapter, claim: claim.textContent };
+  }
+
   function read(element, order) {
     const row = element.matches("tr");
-    const claims = row ? [...element.querySelectorAll("[data-claim]")] : [element];
-    const of = (key) => claims.flatMap((claim) => claim.dataset[key] || []);
+    const claims = (row ? [...element.querySelectorAll("a[data-claim]")] : [element]).map(known);
+    const of = (key) => claims.flatMap((claim) => claim[key] || []);
     const verdict = of("verdict");
     if (!claims.length) verdict.push(element.lastElementChild.textContent.trim().split(" ")[0]);
     const section = row ? [element.closest("details").dataset.section] : of("sections").flatMap((s) => s.split(" "));
     const chapter = of("chapter");
-    const words = [element.textContent, ...["claim", "grade", "words"].flatMap(of), ...claims.map((claim) => claim.title)];
-    words.push(...section.map((s) => label[s]), ...chapter.map((c) => label[c]));
+    const text = [element.textContent, ...["claim", "grade", "words", "title"].flatMap(of)];
+    text.push(...section.map((s) => label[s]), ...chapter.map((c) => label[c]));
     const first = (key, values) => Math.min(...values.map((value) => rank[key].indexOf(value)).filter((k) => k >= 0));
     return {
-      element, order, verdict, section, chapter, grade: of("grade"), text: plain(words.join(" ")),
+      element, order, verdict, section, chapter, grade: of("grade"), text: plain(text.join(" ")),
       key: {
         "": order, source: Math.min(...of("source")), book: Math.min(...of("book")),
         verdict: first("verdict", verdict), grade: first("grade", of("grade")),
