@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -134,7 +135,7 @@ def repeated_ids(page: BeautifulSoup) -> list[str]:
 
 @cache
 def _file(page: Path, path: str) -> Path | None:
-    target = page.parent / path if path else page
+    target = Path(os.path.normpath(page.parent / path)) if path else page  # one path for a file: callers remember it
     return target if target.is_file() else None
 
 
