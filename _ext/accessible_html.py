@@ -1,8 +1,7 @@
 """Repairs of the theme's and docutils' HTML, so that assistive technology reads each page as it is meant.
 
-Landmarks hold the whole page, a button is called what it shows, a list of references is not said to be an ARIA list
-without items, and Chinese words say that they are Chinese. What the keyboard needs beyond HTML is in
-``_static/accessible.js`` and ``_static/accessible.css``.
+Landmarks hold the whole page, a button is called what it shows, and a list of references is not said to be an ARIA list
+without items. What the keyboard needs beyond HTML is in ``_static/accessible.js`` and ``_static/accessible.css``.
 """
 
 from __future__ import annotations
@@ -43,41 +42,14 @@ REPAIRS = (
     Repair('<div role="list" class="citation-list">', '<div class="citation-list">', "references.html"),
     Repair(' role="doc-biblioentry">', ">", "references.html"),
 )
-_CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff](?:[\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef]*"
-                      r"[\u3400-\u4dbf\u4e00-\u9fff])?")  # fmt: skip
 # A link of the contents of the book, and the triangle beside it.
 _FOLD = re.compile(
     r'(?P<before><a class="reference internal"[^>]*>(?P<title>(?:(?!</a>).)*)</a>\s*<details[^>]*>\s*)<summary>'
     r'(?=\s*<span class="toctree-toggle")',
     re.DOTALL,
 )
-# Elements whose text is no text of the page, or can hold no element.
-_NO_MARKUP = ("script", "style", "title", "option", "annotation", "textarea", "mtext")
-
-
 _EMPTY_HEADER = re.compile(r"<th[^>]*>\s*(?:<p>\s*</p>)?\s*</th>")
 _SIGNATURE = re.compile(r'<dl>\s*((?:<dd><em class="sig-param">(?:(?!</dd>).)*</dd>\s*)+)</dl>', re.DOTALL)
-
-
-def in_chinese(html: str) -> str:
-    """Mark the Chinese words in the text of a page.
-
-    >>> in_chinese('<p title="温度">the temperature (温度)</p>')
-    '<p title="温度">the temperature (<span lang="zh">温度</span>)</p>'
-    >>> in_chinese(in_chinese("<p>温度</p>"))
-    '<p><span lang="zh">温度</span></p>'
-    """
-    parts, end = [], 0
-    for found in _CHINESE.finditer(html):
-        tag = html[html.rfind("<", 0, found.start()) : found.start()]
-        if (
-            ">" in tag
-            and not tag.startswith('<span lang="zh">')
-            and not re.match(rf"<(?:{'|'.join(_NO_MARKUP)})\b", tag)
-        ):
-            parts += [html[end : found.start()], f'<span lang="zh">{found[0]}</span>']
-            end = found.end()
-    return "".join([*parts, html[end:]])
 
 
 def with_names(html: str) -> str:
@@ -117,7 +89,7 @@ def repaired(html: str) -> str:
     html = html.replace(
         '<summary><span class="toctree-toggle"', '<summary aria-label="Parts"><span class="toctree-toggle"'
     )
-    return in_chinese(_EMPTY_HEADER.sub("<td></td>", html))  # a header without words names nothing
+    return _EMPTY_HEADER.sub("<td></td>", html)  # a header without words names nothing
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:

@@ -135,7 +135,8 @@ def word_lists(app: Sphinx) -> list[str]:
 def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
     """Return what each claim can be found and sorted by.
 
-    `source` and `book` are its places in their orders, `words` the number of its list of words.
+    `source` and `book` are its places in their orders, `words` the number of its list of words; a statement of our own
+    has no `sections`.
     """
     root, rows = Path(app.srcdir), book_of(app).rows
     order = {name: rank for rank, name in enumerate(data.in_book_order(root, rows))}
@@ -144,12 +145,15 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
     found = {}
     for rank, row in enumerate(rows):
         claim = row.claim
-        sections = ["own"] if claim.is_own else dict.fromkeys(place.split()[0] for place in claim.places)
-        optional = {"data-grade": claim.grade, "data-words": words.get(claim.id)}
+        sections = () if claim.is_own else dict.fromkeys(place.split()[0] for place in claim.places)
+        optional = {
+            "data-grade": claim.grade,
+            "data-words": words.get(claim.id),
+            "data-sections": " ".join(sections),
+        }
         found[claim.id] = {name: value for name, value in optional.items() if value} | {
             "data-claim": claim.id,
             "data-verdict": claim.verdict,
-            "data-sections": " ".join(sections),
             "data-chapter": row.page.rpartition("/")[2],
             "data-source": str(rank),
             "data-book": str(order[claim.id]),
@@ -192,7 +196,8 @@ class EntryDirective(SphinxDirective):
         row = book_of(self.env.app).by_id.get(self.arguments[0])
         if row is None:
             raise self.error(f"claim-entry: no claim {self.arguments[0]!r}")
-        known = {name: value for name, value in data_of_all(self.env.app)[row.claim.id].items() if name not in IN_VIEW}
+        seen = (*IN_VIEW, "data-source") if self.env.docname == "ledger" else IN_VIEW  # the ledger is in that order
+        known = {name: value for name, value in data_of_all(self.env.app)[row.claim.id].items() if name not in seen}
         ids = [entry_id(row.claim)] if "target" in self.options else []
         box = Entry(ids=ids, classes=["claim-entry", *self.options.get("class", [])], data=known)
         self.state.nested_parse(self.content, self.content_offset, box)

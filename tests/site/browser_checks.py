@@ -158,10 +158,6 @@ _SHIFTS = """() => {
 
 #: At most this much on the first load of a page: bytes, requests, and a shift of one line, in pixels.
 MOST_BYTES, MOST_REQUESTS, MOST_SHIFT = 1_000_000, 25, 28
-#: The two pages that are heavier: every claim with its formulas, and a chapter with a figure to move.
-HEAVIER = {"ledger.html": 1_150_000, "chapters/operator/softmax.html": 1_020_000}
-#: Pages that still move when their scripts begin: figures with sliders, and sheets of thumbnails.
-MOVING = {"play.html", "gallery.html", "reference/notation.html"}
 
 
 class Weight:
@@ -183,12 +179,12 @@ class Weight:
         return sum(self.files.values()), len(self.files), max((far for value, far in shifts if value > 1e-3), default=0)
 
 
-def too_heavy(weight: Weight, name: str = "") -> list[str]:
+def too_heavy(weight: Weight) -> list[str]:
     """Return in what a page is beyond the limits."""
     size, requests, shift = weight.measured()
-    problems = [f"{size} bytes"] if size > HEAVIER.get(name, MOST_BYTES) else []
+    problems = [f"{size} bytes"] if size > MOST_BYTES else []
     problems += [f"{requests} requests"] if requests > MOST_REQUESTS else []
-    return problems + ([f"{shift:.0f} pixels of shift"] if shift > MOST_SHIFT and name not in MOVING else [])
+    return problems + ([f"{shift:.0f} pixels of shift"] if shift > MOST_SHIFT else [])
 
 
 def settle(page: Page) -> None:

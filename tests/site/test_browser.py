@@ -52,7 +52,7 @@ def opened(request: pytest.FixtureRequest, context: BrowserContext, address: str
     weight = check.Weight(page)
     page.goto(address + request.param)
     check.settle(page)
-    yield Opened(request.param, page, watch, check.too_heavy(weight, request.param))
+    yield Opened(request.param, page, watch, check.too_heavy(weight))
     page.close()
 
 

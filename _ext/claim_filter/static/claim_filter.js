@@ -16,7 +16,7 @@
 
   // What is known of a claim: a link of the table has all of it as data, an entry says some of it in its first line.
   function known(element) {
-    const data = { ...element.dataset, words: words[element.dataset.words] };
+    const data = { sections: "own", ...element.dataset, words: words[element.dataset.words] };
     if (element.matches("a")) return { ...data, title: element.title };
     const [verdict, link, claim] = [".verdict-badge", ".claim-link", ".claim-id"].map((s) => element.querySelector(s));
     const chapter = link.pathname.match(/([^/]*)\.html$/)[1];
