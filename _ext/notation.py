@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from docutils import nodes
+from print_book import PRINTERS
 from sphinx.application import Sphinx
 
 PAGE = "reference/notation"
@@ -106,12 +107,30 @@ def as_markdown(symbols: tuple[Symbol, ...], several: str) -> Iterator[str]:
         yield f"| ${letter.strip()}$ | {linked.replace('|', chr(92) + 'vert ')} |"
 
 
+def for_paper(text: str) -> str:
+    """Return the tables as lists, which have room on paper, and functions without links: no page there has them.
+
+    >>> print(for_paper("| Symbol | Code |\\n|---|---|\\n| $n$ | {py:obj}`~m.f` |"))
+    * $n$; `f`
+    """
+    text = re.sub(r"\{py:obj\}`~[\w.]*?(\w+)`", r"`\1`", text)
+    text = re.sub(r"^\|[^\n]*\n\|---[^\n]*\n", "", text, flags=re.MULTILINE)
+
+    def joined(line: re.Match[str]) -> str:
+        return "* " + "; ".join(cell.strip() for cell in line[1].split(" | ") if cell.strip())
+
+    return re.sub(r"^\| (.*) \|$", joined, text, flags=re.MULTILINE)
+
+
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the tables into the page."""
     if docname == PAGE:
         path = Path(app.srcdir) / f"{PAGE}.yml"
         several = yaml.safe_load(path.read_text(encoding="utf-8"))["several"]
-        source[0] += "\n" + "\n".join(as_markdown(read_symbols(path), several)) + "\n"
+        text = "\n".join(as_markdown(read_symbols(path), several))
+        if app.builder.name in PRINTERS:
+            text = for_paper(text)
+        source[0] += f"\n{text}\n"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

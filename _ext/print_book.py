@@ -30,9 +30,9 @@ from sphinx_exercise.nodes import is_exercise_node, is_solution_node
 logger = logging.getLogger(__name__)
 HERE = Path(__file__).parent / "print"
 #: The pages of the book on paper, beside the landing page; all others are for the screen.
-PRINTED = ("chapters/*", "notation", "glossary", "formulas", "ledger", "errata", "references")
+PRINTED = ("chapters/*", "reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
 #: The first page behind the chapters.
-APPENDIX = ("notation", "glossary", "formulas", "ledger", "errata", "references")
+APPENDIX = ("reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
 #: The builders of the book on paper and of the e-book.
 PRINTERS = ("latex", "epub")
 #: Pages that have a form of their own on paper.

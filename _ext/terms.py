@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 from docutils import nodes
+from notation import for_paper
+from print_book import PRINTERS
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -130,7 +132,8 @@ def as_markdown(glossary: Glossary) -> str:
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the entries into the page of the glossary."""
     if docname == PAGE:
-        source[0] += "\n" + as_markdown(glossary_of(app.env))
+        text = as_markdown(glossary_of(app.env))
+        source[0] += "\n" + (for_paper(text) if app.builder.name in PRINTERS else text)
 
 
 def chapters_role(
