@@ -28,6 +28,7 @@ NEEDED = {
         "latexmk": "latexmk",
         "rsvg-convert": "librsvg2-bin",
         "tcolorbox.sty": "texlive-latex-extra",
+        "pzdr.tfm": "texlive-fonts-recommended",  # the font of hyperref's links
         "xeCJK.sty": "texlive-lang-cjk",
         "ctexhook.sty": "texlive-lang-chinese",
         "texgyrepagella-regular.otf": "fonts-texgyre",
@@ -46,7 +47,7 @@ WIDEST = 1.0
 
 def is_there(name: str) -> bool:
     """Return whether a command, a file of TeX, or a family of fonts is installed."""
-    if name.endswith((".sty", ".otf")):
+    if name.endswith((".sty", ".otf", ".tfm")):
         command = ["kpsewhich", name]
     elif " " in name:
         command = ["fc-list", name, "family"]
