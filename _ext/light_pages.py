@@ -7,8 +7,8 @@ extension works on the finished pages:
 * The style sheets that all pages share become one, without the rules whose classes occur in no page and no script, and
   without the variables that nothing reads.
 * Code has elements around the tokens that have a colour of their own, and no others.
-* The scripts that all pages share become two, in the same order: those that others may need while the page is read,
-  and those that wait until it is there. A script of one page stays with that page.
+* The scripts that all pages share become three: those that others may need while the page is read, those that wait
+  until it is there, and those that copy code, which only pages with code have. A script of one page stays with it.
 * The icons' style sheet and fonts keep the icons that occur.
 * A picture carries its size, so that nothing moves when it comes, and comes when it is nearly in view.
 * FontAwesome's script (1.5 MB) goes, its style sheet shows the icons as well.
@@ -55,6 +55,8 @@ DYNAMIC = frozenset(
 )
 #: What other scripts of a page may need while the page is read. The other shared scripts wait until it is there.
 EARLY = ("documentation_options.js", "doctools.js", "sphinx_highlight.js", "language_data.js")
+#: The scripts of the button that copies code, which a page without code does not need.
+COPYING = ("clipboard.min.js", "copybutton.js")
 #: The script of tabs, which a page without tabs does not need.
 TABS = re.compile(r'[ \t]*<script[^>]*\bsrc="[^"]*/design-tabs\.js[^"]*"[^>]*></script>\n?')
 #: How the theme begins, with "auto" where a reader has chosen nothing: no colour is known before its script has run.
@@ -372,10 +374,13 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     css = without_unread(css, words | words_of([*whole.values(), *(p.read_text(encoding="utf-8") for p in others)]))
     css_name = write_bundle(static, css, ".css")
     programs = [name for name in shared(whole.values(), SCRIPT) if name != "design-tabs.js"]
-    early, late = [n for n in programs if n in EARLY], [n for n in programs if n not in EARLY]
+    early, copying = ([n for n in programs if n in some] for some in (EARLY, COPYING))
+    late = [n for n in programs if n not in (*early, *copying)]
     for old in static.glob("site-*.js"):
         old.unlink()
-    bundles = [(names, write_bundle(static, join_scripts(static, names), ".js")) for names in (early, late) if names]
+    bundles = [
+        (names, write_bundle(static, join_scripts(static, names), ".js")) for names in (early, late, copying) if names
+    ]
     fonts = ["vendor/fonts/book-math.woff2", *icon_font]
     preload = "".join(
         f'<link rel="preload" as="font" type="font/woff2" crossorigin href="_static/{name}">\n'
@@ -391,8 +396,10 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             f'{preload}<link rel="stylesheet" data-of="{" ".join(sheets)}" href="_static/{css_name}">\n',
         )
         for names, name in bundles:
-            wait = " defer" if names is late else ""
+            wait = "" if names is early else " defer"
             script = f'<script data-of="{" ".join(names)}" src="_static/{name}"{wait}></script>\n'
+            if names is copying and 'class="highlight' not in text:
+                script = ""
             text = bundled(text, SCRIPT, names, script)
         if "sd-tab-set" not in text:
             text = TABS.sub("", text)
