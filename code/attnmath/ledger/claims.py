@@ -25,7 +25,7 @@ TABLES = SafeLoader
 VERDICTS = {
     "proved": "a derivation whose lines are displayed and verified one by one",
     "confirmed": "a numerical experiment inside a tolerance that was derived",
-    "amended": "not true as it is written, and a corrected statement is checked; the grade says what was wrong",
+    "amended": "not true as it is written; a corrected statement is checked",
     "refuted": "a computed counterexample, and the statement that holds instead",
     "measured": "an empirical sentence, measured on a trained model or a training run",
     "defined": "a definition: the code is it, and its stated properties are tested",
