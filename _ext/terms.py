@@ -216,10 +216,12 @@ def name_chapters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def tell_language(app: Sphinx, doctree: nodes.document) -> None:
-    """Mark the Chinese names in the glossary as Chinese."""
+    """Mark the Chinese names in the glossary as Chinese; makeindex, which reads bytes, cannot sort them on paper."""
     for term in doctree.findall(nodes.term) if app.env.docname == PAGE else ():
         if re.search(f"[{HAN}]", term.astext()):
             term["classes"].append("language-zh")
+            for index in list(term.findall(addnodes.index)) if app.builder.name == "latex" else ():
+                index["entries"] = []
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
