@@ -499,9 +499,9 @@ def natural(entry: tuple[str, Any]) -> list[tuple[int, int, str]]:
 
 
 def index_in_contents(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the index at the end of the contents: _toc.yml can only name files."""
+    """Put the index at the end of the contents: _toc.yml can only name files. An e-book has it there by itself."""
     lists = list(doctree.findall(addnodes.toctree)) if app.env.docname == app.config.root_doc else []
-    if lists:
+    if lists and app.builder.name != "epub":
         lists[-1]["entries"].append((None, "genindex"))
 
 

@@ -77,8 +77,8 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
             "chapters_of": partial(data.chapters_of, root),
         }
         of_guide = {"example": partial(example, app.srcdir), "prerequisites": partial(prerequisites, app)}
-        words = word_lists(app)
-        source[0] = templates.from_string(source[0]).render(book=book_of(app), words=words, **of_guide)
+        filled = {"words": word_lists(app), "on_site": app.builder.name == "html"}
+        source[0] = templates.from_string(source[0]).render(book=book_of(app), **filled, **of_guide)
     if docname == "ledger":
         for problem in audit(app.srcdir):
             logger.warning("ledger: %s", problem, location=docname)
