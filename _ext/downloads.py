@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ledger_pages import without_records
-from plain_notebooks import Page, called, extra_for, needs, plain_notebook, required_name
+from plain_notebooks import Page, called, extras_for, needs, plain_notebook, required_name
 from pybtex.database import BibliographyData, parse_file
 from sphinx.application import Sphinx
 
@@ -47,9 +47,10 @@ def replace_downloads(app: Sphinx, exception: Exception | None) -> None:
         if source.suffix != ".ipynb":
             continue
         notebook = without_records(json.loads(source.read_text(encoding="utf-8")))
-        extra = extra_for(needs(notebook, package), {key: extras[key] for key in ("torch", "train")})
-        requirement = f"attnmath{f'[{extra}]' if extra else ''} @ git+{repository}@{branch}"
-        modules = ("attnmath", *map(required_name, extras.get(extra, [])))
+        wanted = extras_for(needs(notebook, package), {key: extras[key] for key in ("torch", "train", "model")})
+        named = f"[{','.join(wanted)}]" if wanted else ""
+        requirement = f"attnmath{named} @ git+{repository}@{branch}"
+        modules = ("attnmath", *(required_name(name) for extra in wanted for name in extras[extra]))
         page = Page(name, repository, branch, numbers, works)
         copy = plain_notebook(notebook, page, requirement, modules)
         target = Path(app.outdir, "_sources", f"{name}.ipynb")

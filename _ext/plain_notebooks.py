@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -239,18 +240,18 @@ def needs(notebook: dict[str, Any], package: Path) -> set[str]:
     return found
 
 
-def extra_for(modules: set[str], extras: Mapping[str, list[str]]) -> str:
-    """Return the smallest extra that holds those of the modules that are in any extra at all; "" where none is.
+def extras_for(modules: set[str], extras: Mapping[str, list[str]]) -> list[str]:
+    """Return the fewest extras that hold those of the modules that are in any extra at all, and of these the smallest.
 
-    >>> extra_for({"torch", "numpy"}, {"train": ["joblib>=1", "torch>=2"], "torch": ["torch>=2"]})
-    'torch'
+    >>> extras = {"train": ["joblib>=1", "torch>=2"], "torch": ["torch>=2"], "model": ["tokenizers"]}
+    >>> extras_for({"torch", "numpy"}, extras), extras_for({"torch", "tokenizers"}, extras), extras_for(set(), extras)
+    (['torch'], ['model', 'torch'], [])
     """
-    held = {extra: set(map(required_name, names)) for extra, names in extras.items()}
+    held = {extra: set(map(required_name, names)) for extra, names in sorted(extras.items())}
     wanted = modules & set().union(*held.values())
-    fitting = [extra for extra, names in held.items() if wanted <= names]
-    if not fitting:
-        raise ValueError(f"modules: expected one extra that holds {', '.join(sorted(wanted))}, got none")
-    return min(fitting, key=lambda extra: (len(held[extra]), extra)) if wanted else ""
+    chosen = chain.from_iterable(combinations(held, count) for count in range(len(held) + 1))
+    fitting = [some for some in chosen if wanted <= set().union(*(held[extra] for extra in some))]
+    return list(min(fitting, key=lambda some: (len(some), sum(len(held[extra]) for extra in some))))
 
 
 def required_name(requirement: str) -> str:
