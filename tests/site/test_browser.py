@@ -104,13 +104,6 @@ def test_page(opened):
 
 
 @every_chapter
-def test_figures_melt_into_the_page(opened):
-    for scheme in ("dark", "light"):
-        show(opened.page, 360, scheme)
-        assert check.glaring_figures(opened.page) == []
-
-
-@every_chapter
 def test_solutions_are_folded(opened):
     show(opened.page, 360, "light")
     assert not any(check.unfolded_solutions(opened.page)), "delivered unfolded"
@@ -132,7 +125,7 @@ def test_cards_are_folded_and_a_link_unfolds_its_card(opened):
         opened_card.locator(".claim-statement").wait_for(state="visible", timeout=5000)
 
 
-@every_page  # the last that is asked of a page, since it changes the page
+@every_page  # it changes the page
 def test_axe_finds_nothing(opened):
     page, framed = opened.page, opened.name in FRAMED
     page.emulate_media(reduced_motion="reduce")
@@ -147,6 +140,14 @@ def test_axe_finds_nothing(opened):
         found = axe_checks.violations(page, scope, everything)
         problems += [f"{scheme}, {width} px: {problem}" for problem in found]
     assert not problems, "\n".join(problems)
+
+
+@every_chapter  # the last that is asked of a page: only its figures are left
+def test_figures_melt_into_the_page(opened):
+    assert check.leave_only_figures(opened.page) > 0, f"{opened.name} has no figure"
+    for scheme in ("dark", "light"):
+        show(opened.page, 360, scheme)
+        assert check.glaring_figures(opened.page) == []
 
 
 def test_a_link_from_another_page_unfolds_its_card(fresh, address, site):
