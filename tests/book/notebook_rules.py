@@ -262,6 +262,24 @@ def portable_outputs(notebook: Notebook) -> list[str]:
     return faults
 
 
+def marked_once(notebook: Notebook) -> list[str]:
+    """Nothing is escaped twice, and what a cell shows as HTML holds no Markdown: readers would see the marks."""
+    faults = []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            faults += [
+                f"code in a text holds {code}" for code in re.findall(r"`[^`\n]*\\\"[^`\n]*`", text(cell["source"]))
+            ]
+        caption = str(((cell["metadata"].get("mystnb") or {}).get("figure") or {}).get("caption") or "")
+        faults += [f"a caption holds {command}" for command in re.findall(r"\\\\[A-Za-z]+", caption)]
+    for number, output in _outputs(notebook):
+        shown = text(output.get("data", {}).get("text/html", ""))
+        faults += [
+            f"code cell {number} shows {mark}" for mark in re.findall(r"(?<![\w*])\*[A-Za-z]+\*(?![\w*])", shown)
+        ]
+    return faults
+
+
 def loads_its_claims(notebook: Notebook) -> list[str]:
     """The first code cell loads the chapter's claims and sets the book's style."""
     first = text(code_cells(notebook)[0]["source"]) if code_cells(notebook) else ""
@@ -289,7 +307,7 @@ RULES: dict[str, Rule] = {
     for rule in (
         executed_in_order, no_errors, short_cells, narrow_cells, one_idea_a_line, computed_counterexamples,
         no_semicolon, nothing_skipped, no_shell, seeded_randomness, described_figures, shown_figures, one_machine,
-        solved_exercises, portable_outputs, loads_its_claims,
+        solved_exercises, portable_outputs, marked_once, loads_its_claims,
     )
 }  # fmt: skip
 #: What is asked of chapters alone: an executed page of the guide has neither exercises nor claims.

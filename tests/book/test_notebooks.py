@@ -132,6 +132,13 @@ BREACHES: list[tuple[str, str, Callable[[list[Any]], object]]] = [
     ("portable_outputs", "a path", output(2, printed("/home/someone/book/x.py:3"))),
     ("portable_outputs", "a path in HTML", output(2, shown("<b>/tmp/kernel_1</b>", "text/html"))),
     ("portable_outputs", "an address", output(2, shown("<object at 0x7f3a2c1b9d30>"))),
+    ("marked_once", "a quote escaped twice", source(0, PROSE + 'Call `f(\\"x\\")`.')),
+    ("marked_once", "Markdown in HTML", output(2, shown("<p>the key of *watch*</p>", "text/html"))),
+    (
+        "marked_once",
+        "a command escaped twice",
+        lambda c: c[3]["metadata"]["mystnb"]["figure"].update(caption=r"$\\lVert x$"),
+    ),
     ("loads_its_claims", "no claims", source(1, 'plt.style.use("attnmath.figures.book")')),
     ("loads_its_claims", "no style", source(1, 'claims = load_claims("tiny")')),
 ]
