@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from docutils import nodes
+from mathematics import plain
 from print_book import PRINTERS
 from sphinx.application import Sphinx
 
@@ -96,7 +97,7 @@ def as_markdown(symbols: tuple[Symbol, ...], several: str) -> Iterator[str]:
         of_group = [s for s in symbols if s.group == group]
         yield from (f"## {group}", "")
         for symbol in of_group:
-            about = re.split("[:;]", symbol.meaning)[0].replace("$", "")
+            about = re.sub(r"\$(.+?)\$", lambda m: plain(m[1]), re.split(" [(]|[:;]", symbol.meaning)[0])
             yield from (f"```{{index}} single: {symbol.names[0]} (symbol); {about}", "```", "")
         yield from ("| Symbol | Meaning | Shape or unit | Defined in | Code |", "|---|---|---|---|---|")
         yield from (*map(row, of_group), "")

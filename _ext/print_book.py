@@ -21,6 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.builders.latex import LaTeXBuilder
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
+from sphinx.locale import admonitionlabels
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.transforms.post_transforms.images import ImageConverter
 from sphinx.util import logging
@@ -37,8 +38,10 @@ APPENDIX = ("reference/notation", "reference/glossary", "formulas", "ledger", "e
 PRINTERS = ("latex", "epub")
 #: Pages that have a form of their own on paper.
 OWN_FORM = ("intro", "ledger")
+#: Code and output of no more lines than these stay on one page.
+UNBROKEN = 20
 #: Code is set in this size (in points), in which so many columns fit a page; no output is set smaller than this.
-USUAL_SIZE, COLUMNS, SMALLEST_SIZE = 8.7, 104, 6.5
+USUAL_SIZE, COLUMNS, SMALLEST_SIZE = 8.7, 104, 7.2
 TAG = re.compile(r"\\tag\{[^}]*\}")
 #: What is shown of a cell's output, best first.
 OUTPUTS = {
@@ -261,17 +264,24 @@ class Boxes(SphinxPostTransform):
         """Say on which page a card is, beside the links to cards in the lists at the end."""
         for link in list(file.findall(nodes.reference)):
             key = link.next_node(nodes.inline, siblings=True, descend=False)
-            if "claim-link" in link["classes"] and "#" in link["refuri"] and key is not None:
+            if "claim-link" not in link["classes"] or key is None:
+                continue
+            page, behind = [], key.next_node(nodes.Text, siblings=True, descend=False)
+            if "#" in link["refuri"]:  # a claim that is not decided has no card
                 label = link["refuri"].removeprefix("%").replace("#", ":")
-                key.replace_self([latex(r"\hskip.5em\relax%"), key, latex(rf"\cardpage{{\detokenize{{{label}}}}}%")])
-                link.replace_self([latex(r"\hskip.5em\relax%"), link])
+                spaced = r"\ %" if behind is not None and behind.startswith(" ") else "%"
+                page = [latex(rf"\cardpage{{\detokenize{{{label}}}}}{spaced}")]
+            for part, added in ((key, page), *((n, []) for n in before(link)), (link, [])):
+                part.replace_self([latex(r"\hskip.5em\relax%"), part, *added])
 
     def box(self, node: nodes.Element, docname: str) -> box:
         """Return an empty box for an admonition."""
         kind = kind_of(node)
         first = node.children[0] if node.children else None
         titled = isinstance(first, nodes.title)
-        title = box_title("", "", *(first.children if isinstance(first, nodes.title) else []))
+        # A hint or a note has its name from Sphinx; the text of a proof says that it is one.
+        named = [nodes.Text(admonitionlabels[node.tagname])] if node.tagname in admonitionlabels else []
+        title = box_title("", "", *(first.children if isinstance(first, nodes.title) else named))
         made = box("", kind=kind, titled=titled, ids=[i for i in node["ids"] if not i.endswith("-content")])
         if label := node.get("label"):
             made["ids"] = sorted({*made["ids"], label})
@@ -283,6 +293,12 @@ class Boxes(SphinxPostTransform):
             title = box_title("", "", nodes.Text(f"{node['realtype'].title()} {number}"), *rest)
         made += title
         return made
+
+
+def before(link: nodes.reference) -> list[nodes.Element]:
+    """Return what is between the badge of a claim and its link: the outcome of a measured one."""
+    previous = link.parent[link.parent.index(link) - 1]
+    return [previous] if isinstance(previous, nodes.strong) else []
 
 
 def unwrapped(node: nodes.Node) -> list[nodes.Node]:
@@ -305,26 +321,29 @@ def kind_of(node: nodes.Element) -> str:
     return "hint" if "dropdown" in node["classes"] else "note"
 
 
-class WideLines(SphinxPostTransform):
-    """Print long lines of a cell's output smaller, as long as they can be read."""
+class CodeBlocks(SphinxPostTransform):
+    """Keep short code and output on one page, and print long lines of output smaller, as long as they can be read."""
 
     default_priority = 901
     builders = ("latex",)
 
     def run(self, **kwargs: Any) -> None:
-        """Visit what cells print."""
+        """Visit what cells hold and print."""
         for output in self.document.findall(nodes.container):
             for block in list(output.findall(nodes.literal_block)) if "cell_output" in output["classes"] else ():
                 if size := size_for(block.astext()):
                     around = [latex(rf"\begin{{widelines}}{{{size:.2f}pt}}"), block, latex(r"\end{widelines}")]
                     block.replace_self(around)
+        for block in list(self.document.findall(nodes.literal_block)):
+            if (lines := len(block.astext().splitlines())) <= UNBROKEN:
+                block.parent.insert(block.parent.index(block), latex(rf"\roomforlines{{{lines}}}"))
 
 
 def size_for(printed: str) -> float | None:
     """Return the size in points in which the longest line fits the page; None where the usual size serves.
 
-    >>> size_for("short"), size_for("x" * 130), size_for("x" * 400)
-    (None, 6.96, 6.5)
+    >>> size_for("short"), size_for("x" * 120), size_for("x" * 400)
+    (None, 7.54, 7.2)
     """
     columns = max((sum(1 + (ord(c) > 0x2E7F) for c in line) for line in printed.splitlines()), default=0)
     return round(max(USUAL_SIZE * COLUMNS / columns, SMALLEST_SIZE), 2) if columns > COLUMNS else None
@@ -398,6 +417,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-before-read-docs", leave_out)
     app.connect("source-read", on_paper, priority=400)  # before the templates are filled
     app.connect("doctree-read", note_captions, priority=900)  # behind sphinx-external-toc, which adds the trees
-    for transform in (Arrange, Unlink, FoldedCode, Solutions, Boxes, WideLines, Vector):
+    for transform in (Arrange, Unlink, FoldedCode, Solutions, Boxes, CodeBlocks, Vector):
         app.add_post_transform(transform)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

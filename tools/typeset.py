@@ -4,7 +4,8 @@
 
 Sphinx writes LaTeX, by the book's own configuration (_ext/print_book.py); latexmk and XeLaTeX make the PDF. The result
 is kept only if LaTeX's log is clean: no character without a glyph, no link that leads nowhere, nothing wider than its
-line, and no formula that shrank until nobody can read it. The e-book is kept only if epubcheck finds nothing.
+line, and no formula that shrank until nobody can read it; and if its pages hold no word of TeX and no empty title. The
+e-book is kept only if epubcheck finds nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ NEEDED = {
         "xelatex": "texlive-xetex",
         "latexmk": "latexmk",
         "rsvg-convert": "librsvg2-bin",
+        "pdftotext": "poppler-utils",
         "tcolorbox.sty": "texlive-latex-extra",
         "pzdr.tfm": "texlive-fonts-recommended",  # the font of hyperref's links
         "xeCJK.sty": "texlive-lang-cjk",
@@ -94,6 +96,21 @@ def faults(log: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def strays(text: str) -> list[str]:
+    """Return what no page should say, from the text of the PDF: TeX's words for stretching space, and empty titles.
+
+    >>> strays("so the sum is 1\\fthe second page\\n   .\\n\\f   plus    1fil   the weights sum to 1")
+    ['page 2 has an empty title: "."', 'page 3 says "plus 1fil" of TeX']
+    """
+    found = []
+    for number, page in enumerate(text.split("\f"), start=1):
+        if re.search(r"\b(plus|minus)\s+[\d.]*fil", page):
+            found.append(f'page {number} says "plus 1fil" of TeX')
+        if re.search(r"^\s*\.\s*$", page, re.MULTILINE):
+            found.append(f'page {number} has an empty title: "."')
+    return found
+
+
 def sphinx(builder: Sequence[str]) -> None:
     """Build with Jupyter Book, strictly, in a folder of its own: pages on paper are not read as the site's are."""
     main = "from jupyter_book.cli.main import main; main()"
@@ -120,8 +137,12 @@ def pdf() -> list[str]:
     found = faults(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else []
     if done.returncode and not found:
         found = [f"latexmk failed: {(done.stdout + done.stderr)[-2000:]}"]
+    made = folder / "attention-checked.pdf"
     if not found:
-        publish(folder / "attention-checked.pdf")
+        said = subprocess.run(["pdftotext", "-layout", str(made), "-"], check=True, capture_output=True)
+        found = strays(said.stdout.decode("utf-8"))
+    if not found:
+        publish(made)
     return found
 
 
