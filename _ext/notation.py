@@ -115,6 +115,8 @@ def for_paper(text: str) -> str:
     * $n$; `f`
     """
     text = re.sub(r"\{py:obj\}`~[\w.]*?(\w+)`", r"`\1`", text)
+    # The font of the printed index has no mathematics.
+    text = re.sub(r"^(```\{index\} single: [^;\n]*);[^\n]*[^\x00-\x7f][^\n]*$", r"\1", text, flags=re.MULTILINE)
     text = re.sub(r"^\|[^\n]*\n\|---[^\n]*\n", "", text, flags=re.MULTILINE)
 
     def joined(line: re.Match[str]) -> str:

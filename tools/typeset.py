@@ -99,14 +99,14 @@ def faults(log: str) -> list[str]:
 def strays(text: str) -> list[str]:
     """Return what no page should say, from the text of the PDF: TeX's words for stretching space, and empty titles.
 
-    >>> strays("so the sum is 1\\fthe second page\\n   .\\n\\f   plus    1fil   the weights sum to 1")
+    >>> strays("so the sum is 1\\n  2\\n  .\\n\\fthe second page\\n\\n   .\\nStart\\f   plus    1fil   the weights sum to 1")
     ['page 2 has an empty title: "."', 'page 3 says "plus 1fil" of TeX']
     """
     found = []
     for number, page in enumerate(text.split("\f"), start=1):
         if re.search(r"\b(plus|minus)\s+[\d.]*fil", page):
             found.append(f'page {number} says "plus 1fil" of TeX')
-        if re.search(r"^\s*\.\s*$", page, re.MULTILINE):
+        if re.search(r"(^|\n) *\n *\.\n", page):  # below a fraction it ends a sentence
             found.append(f'page {number} has an empty title: "."')
     return found
 
