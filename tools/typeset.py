@@ -99,7 +99,7 @@ def faults(log: str) -> list[str]:
 def strays(text: str) -> list[str]:
     """Return what no page should say, from the text of the PDF: TeX's words for stretching space, and empty titles.
 
-    >>> strays("so the sum is 1\\n  2\\n  .\\n\\fthe second page\\n\\n   .\\nStart\\f   plus    1fil   the weights sum to 1")
+    >>> strays("the sum is 1\\n  2\\n  .\\n\\fthe second page\\n\\n   .\\nStart\\f   plus    1fil   weights sum to 1")
     ['page 2 has an empty title: "."', 'page 3 says "plus 1fil" of TeX']
     """
     found = []

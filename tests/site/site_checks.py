@@ -253,6 +253,14 @@ def unlinked_claims(page: BeautifulSoup, addresses: list[str]) -> list[str]:
     return [f"no link to {address}" for address in addresses if address not in links]
 
 
+def poor_descriptions(page: BeautifulSoup) -> list[str]:
+    """Return what is wrong with the description of a page: none, too short to say anything, or marks of TeX in it."""
+    said = [str(meta["content"]) for meta in page.select('meta[name="description"]')]
+    if len(said) != 1:
+        return [f"{len(said)} descriptions"]
+    return [f"the description is {text!r}" for text in said if len(text) < 40 or "\\" in text or "$" in text]
+
+
 def small_figures(page: BeautifulSoup) -> list[str]:
     """Return the figures that are no vector graphics, or that do not open alone when one clicks on them."""
     problems = []

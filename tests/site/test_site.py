@@ -76,6 +76,10 @@ def test_images_say_what_one_sees(written):
     none({name: check.poor_alt_texts(page) for name, page in written.items()})
 
 
+def test_every_page_describes_itself(written):
+    none({name: check.poor_descriptions(page) for name, page in written.items()})
+
+
 def test_figures_can_be_enlarged(written):
     none({name: check.small_figures(page) for name, page in written.items()})
 
@@ -317,6 +321,14 @@ def test_unlinked_claims_rejects():
     page = in_article('<a class="claim-link" href="a.html#claim-5.1.5">The variance</a>')
     assert not check.unlinked_claims(page, ["a.html#claim-5.1.5"])
     assert check.unlinked_claims(page, ["a.html#claim-5.1.6"])
+
+
+@pytest.mark.parametrize(
+    "said", ["", "Short.", r"The rows of \\(A\\) are distributions, and this makes it a stochastic matrix."]
+)
+def test_poor_descriptions_rejects(said):
+    head = f'<meta name="description" content="{said}">' if said else ""
+    assert check.poor_descriptions(check.parse(f"<html><head>{head}</head></html>"))
 
 
 def test_small_figures_rejects():
