@@ -98,7 +98,7 @@ links: environment ## ask every address that the book names whether it is there 
 
 lock: ## pin in constraints.txt what pyproject.toml asks for, with uv (ALL=1: every pin but torch's anew)
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
-	@{ echo setuptools; grep '^torch==' constraints.txt; } | uv pip compile pyproject.toml - --quiet --universal --all-extras \
+	@{ echo setuptools; grep '^torch==' constraints.txt; } | uv pip compile pyproject.toml - --quiet --universal --fork-strategy fewest --all-extras \
 	  --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(if $(ALL),--upgrade) -o constraints.txt
 
 clean: ## remove what was built; the environment stays (rm -r .venv removes it)
