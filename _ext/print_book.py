@@ -39,7 +39,7 @@ PRINTERS = ("latex", "epub")
 #: Pages that have a form of their own on paper.
 OWN_FORM = ("intro", "ledger")
 #: Code and output of no more lines than these stay on one page.
-UNBROKEN = 20
+UNBROKEN = 12
 #: Code is set in this size (in points), in which so many columns fit a page; no output is set smaller than this.
 USUAL_SIZE, COLUMNS, SMALLEST_SIZE = 8.7, 104, 7.2
 TAG = re.compile(r"\\tag\{[^}]*\}")

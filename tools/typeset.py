@@ -4,8 +4,8 @@
 
 Sphinx writes LaTeX, by the book's own configuration (_ext/print_book.py); latexmk and XeLaTeX make the PDF. The result
 is kept only if LaTeX's log is clean: no character without a glyph, no link that leads nowhere, nothing wider than its
-line, and no formula that shrank until nobody can read it; and if its pages hold no word of TeX and no empty title. The
-e-book is kept only if epubcheck finds nothing.
+line or higher than its page, and no formula that shrank until nobody can read it; and if its pages hold no word of TeX
+and no empty title. The e-book is kept only if epubcheck finds nothing.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ WORK = stamps.ROOT / "_build" / "print"
 SMALLEST_FORMULA = 0.7
 #: What may stick out of a line, in points.
 WIDEST = 1.0
+#: What may stick out of a page at its foot, in points: the room below a line.
+HIGHEST = 3.0
 
 
 def is_there(name: str) -> bool:
@@ -81,6 +83,8 @@ def faults(log: str) -> list[str]:
     []
     >>> faults("Overfull \\hbox (3.0pt too wide) in paragraph at lines 7--8")
     ['3.0pt too wide in paragraph at lines 7--8']
+    >>> faults("Overfull \\vbox (228.0pt too high) has occurred while \\output is active []")
+    ['228.0pt too high has occurred while \\output is active []']
     >>> faults("Fitted: a formula of 200.0pt on a line of 100.0pt")
     ['a formula of 200.0pt on a line of 100.0pt']
     >>> faults("Missing character: There is no x in font y!\nLaTeX Warning: Hyper reference `a' on page 1 undefined")
@@ -89,8 +93,8 @@ def faults(log: str) -> list[str]:
     lines = log.splitlines()
     found = [s for s in lines if s.startswith(("Missing character", "!"))]
     found += [s for s in lines if re.search(r"Warning: .*(undefined|multiply.defined)", s)]
-    wide = (re.match(r"Overfull \\hbox \((.*?)\) (.*)", s) for s in lines)
-    found += [f"{m[1]} {m[2]}" for m in wide if m and points(m[1].split()[0]) > WIDEST]
+    wide = (re.match(r"Overfull \\[hv]box \((.*?)\) (.*)", s) for s in lines)
+    found += [f"{m[1]} {m[2]}" for m in wide if m and points(m[1].split()[0]) > (HIGHEST if "high" in m[1] else WIDEST)]
     shrunk = (re.match(r"Fitted: (a formula of (\S+) on a line of (\S+))", s) for s in lines)
     found += [m[1] for m in shrunk if m and points(m[3]) < SMALLEST_FORMULA * points(m[2])]
     return list(dict.fromkeys(found))

@@ -36,6 +36,18 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def pinned_twice(pins: str) -> list[str]:
+    """Return the libraries that have more than one version in a list of pins: outputs would depend on the Python."""
+    names = re.findall(r"^([\w.-]+)==", pins, re.MULTILINE)
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def test_every_python_gets_the_same_libraries() -> None:
+    assert pinned_twice((stamps.ROOT / "constraints.txt").read_text(encoding="utf-8")) == []
+    old, new = "numpy==2.4.6 ; python_full_version < '3.12'", "numpy==2.5.5 ; python_full_version >= '3.12'"
+    assert pinned_twice(f"{old}\n{new}\nscipy==1.17.1\n") == ["numpy"]
+
+
 def test_every_place_says_the_same_version() -> None:
     assert version.faults() == [] and version.faults(tag=f"v{PROJECT['version']}") == []
 
