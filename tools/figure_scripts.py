@@ -139,10 +139,33 @@ def names(node: ast.stmt) -> tuple[frozenset[str], frozenset[str]]:
     >>> reads, binds = names(ast.parse("total = sum(f(x, y) for x in xs)").body[0])
     >>> sorted(reads), sorted(binds)
     (['f', 'xs', 'y'], ['total'])
+    >>> reads, binds = names(ast.parse("table = {k: [v * c for v in row] for k, row in rows.items()}").body[0])
+    >>> sorted(reads), sorted(binds)
+    (['c', 'rows'], ['table'])
     """
-    table = symtable.symtable(ast.unparse(node), "cell", "exec")
+    table = _table(node)
     defines = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
     return frozenset(_reads(node) - set(dir(builtins))), frozenset(defines)
+
+
+class _Generators(ast.NodeTransformer):
+    """Turns comprehensions into generators, which have a table of their own: the others do only up to Python 3.11."""
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.GeneratorExp:
+        return ast.GeneratorExp(self.visit(node.elt), [self.visit(part) for part in node.generators])
+
+    def visit_SetComp(self, node: ast.SetComp) -> ast.GeneratorExp:
+        return ast.GeneratorExp(self.visit(node.elt), [self.visit(part) for part in node.generators])
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.GeneratorExp:
+        pair = ast.Tuple([self.visit(node.key), self.visit(node.value)], ast.Load())
+        return ast.GeneratorExp(pair, [self.visit(part) for part in node.generators])
+
+
+def _table(node: ast.AST) -> symtable.SymbolTable:
+    """Return the names of a statement or an expression, the same ones on every Python."""
+    plain = _Generators().visit(ast.parse(ast.unparse(node)))
+    return symtable.symtable(ast.unparse(plain), "cell", "exec")
 
 
 def _reads(node: ast.stmt) -> set[str]:
@@ -179,7 +202,7 @@ def _bound(target: ast.expr) -> set[str]:
 
 def _mentions(node: ast.AST) -> set[str]:
     """Return the names of the notebook that code reads, in functions and comprehensions as well."""
-    table = symtable.symtable(ast.unparse(node), "cell", "exec")
+    table = _table(node)
     found = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
     return found | {s.get_name() for inner in _below(table) for s in inner.get_symbols() if s.is_global()}
 
