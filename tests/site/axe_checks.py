@@ -1,9 +1,9 @@
 """What axe-core finds wrong with the open page, at the price that a book of many long pages can pay.
 
 Most of axe's time goes to the contrast of each single text. Contrast depends on the colours, the size and the weight
-of a text and on what lies behind it, so one text of each such kind is enough. Formulas are replaced by boxes of their
-size, and only the first token of each kind of code stays an element of its own. Everything folded is unfolded, and what
-comes with scrolling is shown.
+of a text and on what lies behind it, so one text of each such kind is enough, in the book and not only in a page.
+Formulas are replaced by boxes of their size, only the first token of each kind of code stays an element of its own, and
+buttons lose the strokes of their pictures. Everything folded is unfolded, and what comes with scrolling is shown.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
-#: Rules whose answer depends on the theme or on the width of the window; every other one is asked once.
-_LAYOUT = ["color-contrast", "scrollable-region-focusable"]
+#: Rules that are asked of a sample, and what it is: colours, which depend on the theme, and boxes that scroll.
+_COLOURS = {"color-contrast": "[data-kind]", "link-in-text-block": "[data-link]"}
+_SAMPLED = _COLOURS | {"scrollable-region-focusable": "[data-scrolls]"}
 
 _PREPARE = """() => {
     document.getElementById("pst-back-to-top")?.style.setProperty("display", "block"); // it comes with scrolling
@@ -37,40 +38,56 @@ _PREPARE = """() => {
         }
         pre.normalize();
     }
+    for (const stroke of document.querySelectorAll(".copybtn > svg > :not(title)")) stroke.remove(); // the title is a name
 }"""
 
-# Mark what scrolls, and one text of each kind of colours, size and weight, and leave it with its ancestors only.
-_SAMPLE = """(scope) => {
-    for (const e of document.querySelectorAll("[data-sample]")) e.removeAttribute("data-sample");
+# Mark what scrolls, and of texts and links one of each kind that was not seen before; return the kinds. What makes a kind
+# of text are its colours, size and weight, and of links also how they are told from the text around them.
+_SAMPLE = """([scope, before]) => {
+    for (const e of document.querySelectorAll("[data-kind]")) e.removeAttribute("data-kind");
+    for (const e of document.querySelectorAll("[data-link]")) e.removeAttribute("data-link");
     const behind = new Map();
     const layers = (e) => {
         if (!e) return "";
         if (!behind.has(e)) {
             const { backgroundColor, backgroundImage, opacity } = getComputedStyle(e);
-            const own = backgroundColor === "rgba(0, 0, 0, 0)" ? "" : backgroundColor;
             const plain = backgroundImage === "none" && opacity === "1";
-            const layer = own + (plain ? "" : backgroundImage + opacity);
-            behind.set(e, layers(e.parentElement) + (layer && `|${layer}`));
+            const clear = backgroundColor === "rgba(0, 0, 0, 0)";
+            const covers = plain && backgroundColor.startsWith("rgb(");
+            const layer = (clear ? "" : backgroundColor) + (plain ? "" : `~${backgroundImage + opacity}`);
+            const under = layers(e.parentElement);
+            behind.set(e, (covers && !under.includes("~") ? "" : under) + (layer && `|${layer}`));
         }
         return behind.get(e);
     };
-    const seen = new Set();
+    const seen = new Set(before), kinds = [];
+    const text = (e) => {
+        const { color, fontSize, fontWeight } = getComputedStyle(e);
+        return [color, fontSize, fontWeight, layers(e)].join();
+    };
+    const link = (e) => {
+        const { textDecorationLine, borderBottom, fontStyle } = getComputedStyle(e);
+        return ["link", text(e), textDecorationLine, borderBottom, fontStyle, text(e.parentElement)].join();
+    };
+    const mark = (e, name, kind) => {
+        if (seen.has(kind)) return;
+        e.setAttribute(name, seen.add(kind).size);
+        kinds.push(kind);
+    };
     for (const e of document.querySelectorAll(`${scope} *`)) {
-        const { color, fontSize, fontWeight, overflow } = getComputedStyle(e);
         const scrolls = e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight;
-        if (scrolls && /auto|scroll/.test(overflow)) e.dataset.sample = "scrolls";
-        if (![...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) continue;
+        if (scrolls && /auto|scroll/.test(getComputedStyle(e).overflow)) e.dataset.scrolls = "yes";
         if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
-        const kind = [color, fontSize, fontWeight, layers(e)].join();
-        if (!seen.has(kind)) e.dataset.sample = seen.add(kind).size;
+        if ([...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) mark(e, "data-kind", text(e));
+        if (e.matches("a[href]")) mark(e, "data-link", link(e));
     }
-    return document.querySelectorAll("[data-sample]").length;
+    return kinds;
 }"""
 
-# One look at the page for all rules: those that depend on the layout are asked of the sample only.
-_RUN = """async ([scope, layout, everything]) => {
-    axe.configure({ rules: layout.map((id) => ({ id, selector: "[data-sample]" })) });
-    const options = { resultTypes: ["violations"], ...(!everything && { runOnly: layout }) };
+# One look at the page for all rules, or for some of them.
+_RUN = """async ([scope, sampled, only]) => {
+    axe.configure({ rules: Object.entries(sampled).map(([id, selector]) => ({ id, selector })) });
+    const options = { resultTypes: ["violations"], ...(only.length && { runOnly: only }) };
     return (await axe.run({ include: [[scope]] }, options)).violations;
 }"""
 
@@ -81,13 +98,18 @@ def prepare(page: Page) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def violations(page: Page, scope: str, everything: bool = True) -> list[str]:
+def violations(page: Page, scope: str, seen: set[str], everything: bool = True) -> list[str]:
     """Return what axe-core finds in the part of the page that the selector names.
 
-    Without `everything`, only what depends on the theme or on the width of the window.
+    `seen` are the kinds of texts and links whose colours are known to be right; those of this page join them when nothing
+    is found. Without `everything`, only the colours of kinds that are not among them are asked about.
     """
-    page.evaluate(_SAMPLE, scope)
+    kinds = page.evaluate(_SAMPLE, [scope, sorted(seen)])
+    if not kinds and not everything:
+        return []
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(_RUN, [scope, _LAYOUT, everything])
+    found = page.evaluate(_RUN, [scope, _SAMPLED, [] if everything else [*_COLOURS]])
+    if not found:
+        seen.update(kinds)
     return [f"{one['id']} ({one['impact']}): {node['html'][:120]}" for one in found for node in one["nodes"]]

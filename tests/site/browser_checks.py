@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import matplotlib.pyplot as plt
 import numpy as np
-from playwright.sync_api import Locator, Page, Request, Response, TimeoutError
+from playwright.sync_api import Page, Request, Response, TimeoutError
 
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -86,6 +86,18 @@ _BAD_MATHML = """() => {
 _UNFOLDED = """() => [...document.querySelectorAll("div.solution.dropdown")]
     .map((solution) => solution.querySelector("section").checkVisibility({ visibilityProperty: true }))"""
 
+# Name and edges, in pixels of the whole page, of each picture; pictures otherwise come when they are nearly in view.
+_PICTURES = """async (selector) => {
+    const images = [...document.querySelectorAll(selector)];
+    for (const e of images) e.loading = "eager";
+    await Promise.all(images.map((e) => e.decode()));
+    return images.map((e) => {
+        const { left, top, right, bottom } = e.getBoundingClientRect();
+        const name = e.closest("figure").id || e.getAttribute("src").slice(0, 60);
+        return [name, left + scrollX, top + scrollY, right + scrollX, bottom + scrollY];
+    });
+}"""
+
 # Colours as the browser has computed them: [what it is, colour, background], alpha blended over what lies behind.
 _COLOURS = """(selector) => {
     const rgb = (text) => { const n = text.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
@@ -132,6 +144,10 @@ class Watch:
         page.on("request", self._request)
         page.on("response", self._response)
 
+    def begin(self) -> None:
+        """Forget the page before."""
+        self.problems.clear()
+
     def _note(self, wrong: bool, text: str) -> None:
         if wrong:
             self.problems.append(text)
@@ -173,6 +189,10 @@ class Weight:
         if not response.url.startswith("data:"):
             self.files[response.url] = int(response.headers.get("content-length", 0))
 
+    def begin(self) -> None:
+        """Forget the page before."""
+        self.files.clear()
+
     def measured(self) -> tuple[int, int, float]:
         """Return bytes, requests, and the longest way that something was shifted."""
         shifts = self.page.evaluate("() => window.shifts")
@@ -187,9 +207,17 @@ def too_heavy(weight: Weight) -> list[str]:
     return problems + ([f"{shift:.0f} pixels of shift"] if shift > MOST_SHIFT else [])
 
 
+# Fonts, and the pictures that one sees without scrolling.
+_SETTLED = """async () => {
+    await document.fonts.ready;
+    const near = [...document.images].filter((e) => e.getBoundingClientRect().top < innerHeight && e.checkVisibility());
+    await Promise.all(near.map((e) => e.decode().catch(() => null)));
+}"""
+
+
 def settle(page: Page) -> None:
-    """Wait until the fonts have come."""
-    page.evaluate("async () => { await document.fonts.ready; }")
+    """Wait until the fonts have come, and the pictures at the top of the page."""
+    page.evaluate(_SETTLED)
 
 
 def bad_math(page: Page) -> list[str]:
@@ -252,23 +280,20 @@ def glaring_figures(page: Page, most: float = 0.04) -> list[str]:
     The pictures of interactive figures are left out: a script hides them while one looks.
     """
     wanted = np.array(_parse_rgb(page.evaluate("() => getComputedStyle(document.body).backgroundColor"))) / 255
+    boxes = page.evaluate(_PICTURES, "figure:not(.interactive) img")
+    whole = plt.imread(io.BytesIO(page.screenshot(full_page=True)), format="png")[..., :3]
     problems = []
-    for image in page.locator("figure:not(.interactive) img").all():
-        image.scroll_into_view_if_needed()
-        image.evaluate("async (e) => { await e.decode(); }")  # pictures come when they are nearly in view
-        pixels = plt.imread(io.BytesIO(image.screenshot()), format="png")[..., :3]
+    for name, *box in boxes:
+        left, top, right, bottom = (max(0, round(edge)) for edge in box)
+        pixels = whole[top:bottom, left:right]
         edge = np.concatenate([pixels[2, :], pixels[-3, :], pixels[:, 2], pixels[:, -3]])
         off = float(np.median(np.abs(edge - wanted).max(axis=1)))
         if off > most:
-            problems.append(f"{_name(image)}: its edge is off the background by {off:.2f}")
+            problems.append(f"{name}: its edge is off the background by {off:.2f}")
         bright = float(np.mean(pixels @ [0.2126, 0.7152, 0.0722] > 0.5))
         if wanted.max() < 0.5 and bright > 1 / 3:
-            problems.append(f"{_name(image)}: {bright:.0%} of it is bright, on a dark page")
+            problems.append(f"{name}: {bright:.0%} of it is bright, on a dark page")
     return problems
-
-
-def _name(image: Locator) -> str:
-    return str(image.evaluate("e => e.closest('figure').id || e.getAttribute('src').slice(0, 60)"))
 
 
 def _parse_rgb(colour: str) -> list[int]:
