@@ -38,11 +38,12 @@ _PREPARE = """() => {
         }
         pre.normalize();
     }
-    for (const stroke of document.querySelectorAll(".copybtn > svg > :not(title)")) stroke.remove(); // the title is a name
+    // the title of a button's picture is its name
+    for (const stroke of document.querySelectorAll(".copybtn > svg > :not(title)")) stroke.remove();
 }"""
 
-# Mark what scrolls, and of texts and links one of each kind that was not seen before; return the kinds. What makes a kind
-# of text are its colours, size and weight, and of links also how they are told from the text around them.
+# Mark what scrolls, and of texts and links one of each kind that was not seen before; return the kinds. A kind of text
+# is made by colours, size and weight, a kind of link also by how it differs from the text around it.
 _SAMPLE = """([scope, before]) => {
     for (const e of document.querySelectorAll("[data-kind]")) e.removeAttribute("data-kind");
     for (const e of document.querySelectorAll("[data-link]")) e.removeAttribute("data-link");
@@ -101,8 +102,8 @@ def prepare(page: Page) -> None:
 def violations(page: Page, scope: str, seen: set[str], everything: bool = True) -> list[str]:
     """Return what axe-core finds in the part of the page that the selector names.
 
-    `seen` are the kinds of texts and links whose colours are known to be right; those of this page join them when nothing
-    is found. Without `everything`, only the colours of kinds that are not among them are asked about.
+    `seen` are the kinds of texts and links whose colours are known to be right; those of this page join them when
+    nothing is found. Without `everything`, only the colours of kinds that are not among them are asked about.
     """
     kinds = page.evaluate(_SAMPLE, [scope, sorted(seen)])
     if not kinds and not everything:
