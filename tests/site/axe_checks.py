@@ -86,10 +86,10 @@ _SAMPLE = """([scope, before]) => {
 }"""
 
 # One look at the page for all rules, or for some of them.
-_RUN = """async ([scope, sampled, only]) => {
+_RUN = """async ([scope, but, sampled, only]) => {
     axe.configure({ rules: Object.entries(sampled).map(([id, selector]) => ({ id, selector })) });
-    const options = { resultTypes: ["violations"], ...(only.length && { runOnly: only }) };
-    return (await axe.run({ include: [[scope]] }, options)).violations;
+    const options = { resultTypes: ["violations"], selectors: false, ...(only.length && { runOnly: only }) };
+    return (await axe.run({ include: [[scope]], exclude: but ? [[but]] : [] }, options)).violations;
 }"""
 
 
@@ -99,8 +99,8 @@ def prepare(page: Page) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def violations(page: Page, scope: str, seen: set[str], everything: bool = True) -> list[str]:
-    """Return what axe-core finds in the part of the page that the selector names.
+def violations(page: Page, scope: str, seen: set[str], everything: bool = True, but: str = "") -> list[str]:
+    """Return what axe-core finds in the part of the page that a selector names, but for what another names.
 
     `seen` are the kinds of texts and links whose colours are known to be right; those of this page join them when
     nothing is found. Without `everything`, only the colours of kinds that are not among them are asked about.
@@ -110,7 +110,7 @@ def violations(page: Page, scope: str, seen: set[str], everything: bool = True) 
         return []
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(_RUN, [scope, _SAMPLED, [] if everything else [*_COLOURS]])
+    found = page.evaluate(_RUN, [scope, but, _SAMPLED, [] if everything else [*_COLOURS]])
     if not found:
         seen.update(kinds)
     return [f"{one['id']} ({one['impact']}): {node['html'][:120]}" for one in found for node in one["nodes"]]

@@ -23,9 +23,14 @@ sys.path.insert(0, str(ROOT / "_ext"))
 
 import formulas
 
-FIGURES = {figure.stem: figure for figure in figure_scripts.read(stamps.notebooks([stamps.ROOT / "chapters"]))}
 #: What is run here, in a few seconds; ``tools/figure_scripts.py --check`` runs all.
 SAMPLE = ("fig_cosine_density", "fig_linear_sparsity")
+
+
+@pytest.fixture(scope="session")
+def figures() -> dict[str, figure_scripts.Figure]:
+    """The figures of the chapters, each with its program."""
+    return {figure.stem: figure for figure in figure_scripts.read(stamps.notebooks([stamps.ROOT / "chapters"]))}
 
 
 # --- the programs ------------------------------------------------------------------------------
@@ -44,23 +49,23 @@ def undefined(script: str) -> set[str]:
     return missing - {"__name__"}
 
 
-def test_every_program_has_what_its_lines_name():
-    assert len(FIGURES) > 100
-    assert {stem: undefined(f.script) for stem, f in FIGURES.items() if undefined(f.script)} == {}
+def test_every_program_has_what_its_lines_name(figures):
+    assert len(figures) > 100
+    assert {stem: undefined(f.script) for stem, f in figures.items() if undefined(f.script)} == {}
 
 
-def test_a_program_without_a_definition_is_noticed():
-    script = FIGURES["fig_linear_sparsity"].script
+def test_a_program_without_a_definition_is_noticed(figures):
+    script = figures["fig_linear_sparsity"].script
     assert undefined(script.replace("import numpy as np", "")) == {"np"}
 
 
 @pytest.mark.parametrize("stem", SAMPLE)
-def test_a_program_draws_the_published_bytes(stem):
-    assert figure_scripts.differences(FIGURES[stem], ROOT / "figures") == ""
+def test_a_program_draws_the_published_bytes(figures, stem):
+    assert figure_scripts.differences(figures[stem], ROOT / "figures") == ""
 
 
-def test_a_program_that_draws_another_figure_is_noticed():
-    figure = FIGURES[SAMPLE[0]]
+def test_a_program_that_draws_another_figure_is_noticed(figures):
+    figure = figures[SAMPLE[0]]
     other = replace(figure, script=figure.script.replace("figures.show", "figure.axes[0].set_xlim(0, 1)\nfigures.show"))
     assert other.script != figure.script
     assert "drew another fig_cosine_density.svg" in figure_scripts.differences(other, ROOT / "figures")
@@ -107,8 +112,10 @@ def pages(site: Path) -> dict[str, BeautifulSoup]:
     return {name: parse((site / name).read_text(encoding="utf-8")) for name in names}
 
 
-def shown(site: Path) -> list[figure_scripts.Figure]:
-    return [figure for figure in FIGURES.values() if (site / f"{figure.page}.html").is_file()]
+@pytest.fixture(scope="module")
+def shown(site: Path, figures: dict[str, figure_scripts.Figure]) -> list[figure_scripts.Figure]:
+    """The figures whose chapter is in the site."""
+    return [figure for figure in figures.values() if (site / f"{figure.page}.html").is_file()]
 
 
 def unlisted(figures: list[figure_scripts.Figure], overview: BeautifulSoup, parts: list[BeautifulSoup]) -> list[str]:
@@ -126,18 +133,17 @@ def unlisted(figures: list[figure_scripts.Figure], overview: BeautifulSoup, part
     return found
 
 
-def test_the_gallery_has_every_figure(site, pages):
-    figures = shown(site)
+def test_the_gallery_has_every_figure(shown, pages):
     parts = [page for name, page in pages.items() if name.startswith("gallery/")]
-    assert figures
-    assert unlisted(figures, pages["gallery.html"], parts) == []
-    lost = replace(figures[0], name="fig-lost", script="lost = 16")
+    assert shown
+    assert unlisted(shown, pages["gallery.html"], parts) == []
+    lost = replace(shown[0], name="fig-lost", script="lost = 16")
     assert len(unlisted([lost], pages["gallery.html"], parts)) == 6
 
 
-def test_the_files_of_the_gallery_are_the_published_ones(site):
+def test_the_files_of_the_gallery_are_the_published_ones(site, shown):
     copies, published = site / "_static" / "figures", ROOT / "figures"
-    for figure in shown(site):
+    for figure in shown:
         for name in (f"{figure.stem}.svg", f"{figure.stem}.png"):
             assert (copies / name).read_bytes() == (published / name).read_bytes()
         assert (copies / f"{figure.stem}.py").read_text(encoding="utf-8") == figure.script
@@ -193,17 +199,17 @@ def tab(browser: Browser, address: str) -> Iterator[Page]:
     page.close()
 
 
-def test_the_filter_finds_figures_by_their_captions(tab, site):
+def test_the_filter_finds_figures_by_their_captions(tab, shown):
     tab.goto("gallery.html")
     count = tab.locator(".gallery-card:visible").count()
-    assert count == len(shown(site))
+    assert count == len(shown)
     fetched = "performance.getEntriesByType('resource').filter(r => r.name.endsWith('.webp')).length"
-    folders = {figure.page.split("/")[1] for figure in shown(site)}
+    folders = {figure.page.split("/")[1] for figure in shown}
     tab.wait_for_function(f"{fetched} > 0")
     assert tab.evaluate(fetched) <= max(1, len(folders) - 2), "thumbnails that are far below the window"
     tab.locator(".gallery-part").last.scroll_into_view_if_needed()
     tab.wait_for_function(f"{fetched} > 1 || {len(folders)} === 1")
-    first = shown(site)[0]
+    first = shown[0]
     tab.get_by_label("Find a figure").fill(" ".join(first.alt.split()[:6]))
     assert 1 <= tab.locator(".gallery-card:visible").count() < count
     tab.get_by_label("Find a figure").fill("no figure has these words")
