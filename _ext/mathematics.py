@@ -214,8 +214,9 @@ def in_html(text: str, report: Any = None) -> str:
 
 
 # A line never begins with the punctuation that ends a formula: both are in one box that does not break.
+_FORMULA = r"<math>(?:(?!</math>).)*</math>"
 _PUNCTUATED = re.compile(
-    r"(?<!<span class=\"kept\">)(<math>(?:(?!</math>).)*</math>)((?:</a>)?)([,.;:!?)\]’”]+|-\w+)", re.DOTALL
+    rf'(?<!<span class="kept">)(<a [^<>]*>{_FORMULA}</a>|{_FORMULA})([,.;:!?)\]’”]+|-\w+)', re.DOTALL
 )
 
 
@@ -224,10 +225,12 @@ def keep_punctuation(text: str) -> str:
 
     >>> keep_punctuation("<math><mi>x</mi></math>, y")
     '<span class="kept"><math><mi>x</mi></math>,</span> y'
+    >>> keep_punctuation('<a href="#x"><math></math></a>.')
+    '<span class="kept"><a href="#x"><math></math></a>.</span>'
     >>> keep_punctuation(keep_punctuation("<math></math>, y")) == keep_punctuation("<math></math>, y")
     True
     """
-    return _PUNCTUATED.sub(lambda m: m[0] if m[2] else f'<span class="kept">{m[1]}{m[3]}</span>', text)
+    return _PUNCTUATED.sub(r'<span class="kept">\1\2</span>', text)
 
 
 # --- Sphinx -----------------------------------------------------------------------------------------

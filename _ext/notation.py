@@ -49,6 +49,13 @@ def read_symbols(path: Path) -> tuple[Symbol, ...]:
                  for line in lines.strip().split("\n"))  # fmt: skip
 
 
+@cache
+def meanings(path: Path) -> dict[str, str]:
+    """Return the symbols that have several meanings, in TeX, and what they are."""
+    lines = yaml.safe_load(path.read_text(encoding="utf-8"))["several"].strip().split("\n")
+    return {letter.strip(): says for letter, _, says in (line.partition(" ; ") for line in lines)}
+
+
 def symbol(line: str, group: str) -> Symbol:
     """Return the symbol of a line."""
     cells = [cell.strip() for cell in re.split(r" ;(?: |$)", line)]
@@ -91,7 +98,7 @@ def row(symbol: Symbol) -> str:
     return "| " + " | ".join(cell.replace("|", r"\vert ") for cell in cells) + " |"
 
 
-def as_markdown(symbols: tuple[Symbol, ...], several: str) -> Iterator[str]:
+def as_markdown(symbols: tuple[Symbol, ...], several: dict[str, str]) -> Iterator[str]:
     """Yield the lines of the page."""
     for group in dict.fromkeys(s.group for s in symbols):
         of_group = [s for s in symbols if s.group == group]
@@ -102,10 +109,9 @@ def as_markdown(symbols: tuple[Symbol, ...], several: str) -> Iterator[str]:
         yield from ("| Symbol | Meaning | Shape or unit | Defined in | Code |", "|---|---|---|---|---|")
         yield from (*map(row, of_group), "")
     yield from ("## Letters with several meanings", "", "| Letter | Meanings, and chapters |", "|---|---|")
-    for line in several.strip().split("\n"):
-        letter, _, meanings = line.partition(" ; ")
-        linked = re.sub(r" \[([\w/]+)\]", lambda m: f" (in {place(m[1])})", meanings)
-        yield f"| ${letter.strip()}$ | {linked.replace('|', chr(92) + 'vert ')} |"
+    for letter, says in several.items():
+        linked = re.sub(r" \[([\w/]+)\]", lambda m: f" (in {place(m[1])})", says)
+        yield f"| ${letter}$ | {linked.replace('|', chr(92) + 'vert ')} |"
 
 
 def for_paper(text: str) -> str:
@@ -129,8 +135,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the tables into the page."""
     if docname == PAGE:
         path = Path(app.srcdir) / f"{PAGE}.yml"
-        several = yaml.safe_load(path.read_text(encoding="utf-8"))["several"]
-        text = "\n".join(as_markdown(read_symbols(path), several))
+        text = "\n".join(as_markdown(read_symbols(path), meanings(path)))
         if app.builder.name in PRINTERS:
             text = for_paper(text)
         source[0] += f"\n{text}\n"

@@ -179,8 +179,10 @@ def main(arguments: list[str] | None = None) -> int:
     started = time.monotonic()
     try:
         found = {"pdf": pdf, "epub": epub}[kind]()
-    except subprocess.CalledProcessError:
-        print(f"{kind}: Sphinx reports what is wrong above", file=sys.stderr)
+    except subprocess.CalledProcessError as error:
+        who = "Sphinx" if error.cmd[0] == sys.executable else error.cmd[0]
+        said = (error.stderr or b"").decode(errors="replace").strip()
+        print(f"{kind}: {who} reports what is wrong {f'({said})' if said else 'above'}", file=sys.stderr)
         return 1
     for fault in found:
         print(f"{kind}: {fault}", file=sys.stderr)

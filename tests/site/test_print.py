@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import re
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -90,3 +91,24 @@ def test_a_machine_without_latex_is_told_what_to_install(monkeypatch, capsys):
     said = capsys.readouterr().err
     assert said.startswith("make pdf needs more than Python: apt-get install --no-install-recommends texlive-xetex")
     assert "fonts-noto-cjk" in said
+
+
+@pytest.mark.parametrize(
+    ("command", "stderr", "says"),
+    [
+        ([sys.executable, "-c", ""], None, "pdf: Sphinx reports what is wrong above\n"),
+        (
+            ["pdftotext", "a.pdf"],
+            b"Syntax Error: no page\n",
+            "pdf: pdftotext reports what is wrong (Syntax Error: no page)\n",
+        ),
+    ],
+)
+def test_the_tool_that_failed_is_named(monkeypatch, capsys, command, stderr, says):
+    def fails() -> list[str]:
+        raise subprocess.CalledProcessError(1, command, stderr=stderr)
+
+    monkeypatch.setattr(typeset, "missing", lambda kind: [])
+    monkeypatch.setattr(typeset, "pdf", fails)
+    assert typeset.main(["pdf"]) == 1
+    assert capsys.readouterr().err == says

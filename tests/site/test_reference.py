@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "_ext"))
 import api
 import finding
 import notation
+import symbol_links
 import terms
 
 GLOSSARY = terms.read_glossary(ROOT / f"{terms.PAGE}.yml")
@@ -95,6 +96,32 @@ def test_symbols_have_one_anchor_each_and_their_equations():
         notation.symbol("d_k ; too few", "G")
 
 
+def symbol_links_of(page: str) -> list[tuple[str, str]]:
+    """Return the symbols that a chapter links, and the anchors to which they lead."""
+    links = check.parse(page).select("a.symbol-link")
+    return [(a.get_text(), str(a["href"]).partition("notation.html#")[2]) for a in links]
+
+
+def misled(links: list[tuple[str, str]], page: str) -> list[str]:
+    """Return the links to lines of the notation that do not hold the symbol, and the symbols that are linked twice."""
+    rows = {e["id"]: e.parent.get_text() for e in check.parse(page).select(".symbol-anchor")}
+    twice = [text for k, (text, _) in enumerate(links) if text in [before for before, _ in links[:k]]]
+    return twice + [text for text, anchor in links if text not in rows.get(anchor, "")]
+
+
+def test_symbols_are_linked_where_a_chapter_first_uses_them(site):
+    lines = (site / f"{notation.PAGE}.html").read_text(encoding="utf-8")
+    found = {p: symbol_links_of((site / p).read_text("utf-8")) for p in sorted(site.glob("chapters/*/*.html"))}
+    assert {p.name: faults for p, links in found.items() if (faults := misled(links, lines))} == {}
+    names = {p.relative_to(site / "chapters").as_posix(): [text for text, _ in links] for p, links in found.items()}
+    assert {"n", "dk", "vj", "WQ"} <= set(names["operator/query_match_aggregate.html"])
+    if "sparsity/linear_attention.html" in names:
+        assert "qi" not in names["sparsity/linear_attention.html"], "a component of the query there"
+    first = found[site / "chapters/operator/query_match_aggregate.html"][0]
+    assert misled([first, first], lines) == [first[0]]
+    assert misled([("?", first[1])], lines) == ["?"]
+
+
 # --- the built pages ---------------------------------------------------------------------------
 
 
@@ -138,7 +165,7 @@ def test_imports_of_a_chapter_lead_to_the_reference(site):
     assert ("../../reference/api/what_attention_computes.html#attnmath.attention.softmax", "softmax") in links
 
 
-@pytest.mark.parametrize("module", [api, finding, notation, terms])
+@pytest.mark.parametrize("module", [api, finding, notation, symbol_links, terms])
 def test_examples_of_the_extensions(module):
     import doctest
 
