@@ -20,6 +20,7 @@ from typing import Any
 
 from docutils import nodes
 from ledger_pages import book_of
+from mathematics import plain_text
 from notation import PAGE as NOTATION
 from notation import read_symbols
 from sphinx.application import Sphinx
@@ -73,32 +74,13 @@ var splitQuery = (query) => {
         return words(input)
 
 
-_COMMANDS = {
-    "sqrt": "√", "sigma": "σ", "gamma": "γ", "beta": "β", "lambda": "λ", "kappa": "κ", "phi": "φ", "pi": "π", "mu": "μ",
-    "tau": "τ", "rho": "ρ", "epsilon": "ε", "varepsilon": "ε", "omega": "ω", "Omega": "Ω", "alpha": "α", "delta": "δ",
-    "xi": "ξ", "theta": "θ", "top": "ᵀ", "cdot": "·", "times": "×", "le": "≤", "ge": "≥", "leq": "≤", "geq": "≥",
-    "infty": "∞", "sum": "∑", "to": "→", "ne": "≠", "approx": "≈", "in": "∈", "pm": "±", "dots": "…", "ldots": "…",
-    "partial": "∂", "neq": "≠", "sim": "~", "mid": "|", "langle": "⟨", "rangle": "⟩", "tfrac": "", "nabla": "∇",
-    "lVert": "‖", "rVert": "‖", "exp": "exp", "log": "log", "cos": "cos", "sin": "sin", "max": "max", "min": "min",
-}  # fmt: skip
-
-
 def plain(text: str) -> str:
     r"""Return a title or a sentence whose formulas, between dollars or in ``\(...\)``, are plain text.
 
     >>> plain(r"Why \(\sqrt{d_k}\)?"), plain(r"$d_k\sigma^4$ and $\mathrm{Var}(s)$")
     ('Why √d_k?', 'd_kσ^4 and Var(s)')
     """
-    return re.sub(
-        r"\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", lambda m: _plain(m[1] or m[2] or m[3]), text, flags=re.DOTALL
-    )
-
-
-def _plain(tex: str) -> str:
-    tex = re.sub(r"\\(?:tag\*?\{[^{}]*\}|(?:begin|end)\{[^{}]*\}(?:\{[^{}]*\})?|tfrac12)", " ", tex)
-    tex = re.sub(r"\\([td]?)frac\{([^{}]*)\}\{([^{}]*)\}", r"(\2)/(\3)", tex)
-    tex = re.sub(r"\\([A-Za-z]+) ?", lambda m: _COMMANDS.get(m[1], ""), tex)
-    return re.sub(r"\s+", " ", re.sub(r"\\.|[{}&~]", "", tex)).strip()
+    return plain_text(re.sub(r"\$([^$]+)\$", r"\\(\1\\)", text))
 
 
 Entry = dict[str, Any]

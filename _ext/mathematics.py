@@ -156,12 +156,17 @@ def plain(tex: str) -> str:
 
     >>> plain(r"\sqrt{d_k}"), plain(r"QK^\top/\sqrt{d_k}"), plain(r"\operatorname{Var}(s) = d_k\sigma^4")
     ('√d_k', 'QKᵀ/√d_k', 'Var(s) = d_kσ^4')
+    >>> plain(r"A^{(1)} = e^{-w} - \infty, \, \{-x\}")
+    'A^(1) = e^(−w) − ∞, {−x}'
     """
     try:
         root = ElementTree.fromstring(f"<formula>{typeset(tex).mathml}</formula>")
     except FormulaError:
         return tex
-    return re.sub(r"\s+", " ", re.sub(r"(?<=\w) (?=[(_^])", "", _words(root))).strip()
+    text = re.sub(r"\s+", " ", re.sub(r"(?<=\w) (?=[(_^])", "", _words(root))).strip()
+    text = re.sub(r"\(\(([^()]*)\)\)", r"(\1)", text)
+    text = re.sub(r"(?<=[(\[{]) (?=[−±])", "", text)
+    return re.sub(r"(^|[(\[{]|[,=<>≤≥→] )([−±]) (?=\S)", r"\1\2", text)  # a sign is no operator
 
 
 def plain_text(text: str) -> str:
