@@ -8,6 +8,7 @@ from typing import Any
 
 from docutils import nodes
 from mathematics import plain_node
+from print_book import PRINTERS
 from sphinx.application import Sphinx
 
 #: About as much is shown by those who show it.
@@ -35,8 +36,10 @@ def description(doctree: nodes.document) -> str:
 
 
 def describe(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document) -> None:
-    """Put the description of a page into its head."""
-    if app.builder.format != "html" or doctree is None or not (about := description(doctree)):
+    """Put the description of a page into its head; a page of the e-book has no place for it."""
+    if app.builder.format != "html" or app.builder.name in PRINTERS or doctree is None:
+        return
+    if not (about := description(doctree)):
         return
     title = "".join(map(plain_node, next(iter(doctree.findall(nodes.title)), nodes.title()).children))
     named = {"og:title": title, "og:description": about, "og:type": "article", "og:site_name": app.config.html_title}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -19,6 +20,7 @@ from sphinx.errors import ExtensionError
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "_ext"))
 
+import descriptions  # noqa: E402
 import ebook  # noqa: E402
 import print_book  # noqa: E402
 import print_cards  # noqa: E402
@@ -63,6 +65,17 @@ def test_a_lost_reason_is_noticed():
     line = next(m for chain in made for m in chain.findall(print_cards.derivation_line))
     line.remove(line[2])
     assert lost(stored, made)
+
+
+@pytest.mark.parametrize(("builder", "described"), [("html", True), ("epub", False)])
+def test_a_page_of_the_ebook_has_no_description(builder, described):
+    app = SimpleNamespace(
+        builder=SimpleNamespace(name=builder, format="html"), config=SimpleNamespace(html_title="Title")
+    )
+    context: dict[str, str] = {}
+    page = nodes.document(None, None, nodes.title("", "A page"), nodes.paragraph("", "What it says."))
+    descriptions.describe(app, "page", "page.html", context, page)
+    assert ("metatags" in context) is described
 
 
 @pytest.mark.parametrize("html", ["<p>by itself</p>", '<details class="claim-card" id="a"></details>'])
