@@ -24,6 +24,7 @@ import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,11 @@ class Statement:
         """The names that have nothing of their earlier values after this statement."""
         plain = ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
         return self.defines if isinstance(self.node, plain) else frozenset()
+
+    @cached_property
+    def code(self) -> str:
+        """The statement without its comments, in Python's own layout."""
+        return ast.unparse(self.node)
 
 
 @dataclass(frozen=True)
@@ -162,10 +168,13 @@ class _Generators(ast.NodeTransformer):
         return ast.GeneratorExp(pair, [self.visit(part) for part in node.generators])
 
 
+@cache
 def _table(node: ast.AST) -> symtable.SymbolTable:
     """Return the names of a statement or an expression, the same ones on every Python."""
-    plain = _Generators().visit(ast.parse(ast.unparse(node)))
-    return symtable.symtable(ast.unparse(plain), "cell", "exec")
+    source = ast.unparse(node)
+    if any(isinstance(part, ast.ListComp | ast.SetComp | ast.DictComp) for part in ast.walk(node)):
+        source = ast.unparse(_Generators().visit(ast.parse(source)))
+    return symtable.symtable(source, "cell", "exec")
 
 
 def _reads(node: ast.stmt) -> set[str]:
@@ -213,6 +222,7 @@ def _below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
         yield from _below(inner)
 
 
+@cache
 def changes(statement: Statement, imported: frozenset[str], stateful: frozenset[str]) -> frozenset[str]:
     """Return the names whose values a statement changes in place.
 
@@ -257,7 +267,7 @@ def _root(node: ast.expr) -> str:
 def needed(found: Sequence[Statement], cell: int) -> list[Statement]:
     """Return the statements that a cell needs, itself among them, in order."""
     imported = frozenset(n for s in found if isinstance(s.node, ast.Import | ast.ImportFrom) for n in s.defines)
-    assigned = [s for s in found if isinstance(s.node, ast.Assign) and STATEFUL.search(ast.unparse(s.node.value))]
+    assigned = [s for s in found if isinstance(s.node, ast.Assign) and STATEFUL.search(s.code)]
     stateful = frozenset(n for s in assigned for n in s.defines)
     functions = {s.node.name: s.uses for s in found if isinstance(s.node, ast.FunctionDef)}
     before = [s for s in found if s.cell <= cell]
@@ -268,7 +278,7 @@ def needed(found: Sequence[Statement], cell: int) -> list[Statement]:
         kept = []
         for statement in reversed(before):
             wanted |= _through(wanted, functions)
-            style = ast.unparse(statement.node).startswith("plt.style.use(")
+            style = statement.code.startswith("plt.style.use(")
             gives = statement.defines | changes(statement, imported, stateful)
             if statement.cell == cell or style or gives & (wanted | late):
                 wanted -= statement.replaces

@@ -85,15 +85,26 @@ def show(figure: Figure) -> Picture:
 def encode(figure: Figure, format: str) -> bytes:
     """Encode a figure so that equal figures give equal bytes: no date, no version, fixed ids.
 
+    The first encoding lays the figure out, for the PNG's resolution; later ones, in either format, keep that layout.
     `ValueError` for a format other than "png" and "svg", `TypeError` for anything but a `matplotlib.figure.Figure`.
     """
     _expect_figure(figure)
     if format not in FORMATS:
         raise ValueError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
     buffer = io.BytesIO()
-    with plt.style.context(STYLE):
+    with plt.style.context([STYLE, {"figure.constrained_layout.use": False}]):  # or savefig would lay it out again
+        _lay_out(figure)
         figure.savefig(buffer, format=format, metadata=_METADATA[format])
     return buffer.getvalue()
+
+
+def _lay_out(figure: Figure) -> None:
+    """Place the axes once and take the layout engine away, which makes every `savefig` draw the figure twice."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        figure.dpi = plt.rcParams["savefig.dpi"]
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def _expect_figure(figure: Figure) -> None:
