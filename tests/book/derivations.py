@@ -13,6 +13,7 @@ import sympy as sp
 
 from attnmath.derive import Derivation, collected, rules
 from attnmath.derive.equality import equal
+from figure_scripts import names
 
 _BUILDS = {"Derivation", "identity"}
 _EXTENDS = {"step", "at_most", "at_least"}
@@ -53,9 +54,12 @@ def relevant(statements: list[ast.stmt]) -> list[ast.stmt]:
     live: set[str] = set()
     for statement in reversed(statements):
         inner = _inner_builds(statement)
-        if not inner and not (_defined(statement) & live):
+        reads, binds = names(statement)
+        if not inner and not (binds & live):
             continue
-        live = (live - _overwritten(statement)).union(*(_used(s) for s in inner or [statement]))
+        if isinstance(statement, ast.Assign | ast.FunctionDef):  # their names have nothing of their earlier values
+            live -= binds
+        live = live.union(*(names(s)[0] for s in inner)) if inner else live | reads
         kept[:0] = inner or [statement]
     return kept
 
@@ -70,26 +74,6 @@ def _inner_builds(statement: ast.stmt) -> list[ast.stmt]:
     if isinstance(statement, ast.Expr) and builds and not extends:
         return [ast.copy_location(ast.Expr(c), statement) for c in builds]
     return [statement]
-
-
-def _defined(statement: ast.stmt) -> set[str]:
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return {statement.name}
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return {(a.asname or a.name).split(".")[0] for a in statement.names}
-    names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return names | {n.name for n in ast.walk(statement) if isinstance(n, ast.FunctionDef)}
-
-
-def _overwritten(statement: ast.stmt) -> set[str]:
-    """Return the names whose earlier values the statement replaces for certain."""
-    if not isinstance(statement, ast.Assign | ast.FunctionDef):
-        return set()
-    return _defined(statement)
-
-
-def _used(statement: ast.stmt) -> set[str]:
-    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 # --- changes to one line ------------------------------------------------------------------------

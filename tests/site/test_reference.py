@@ -98,19 +98,23 @@ def test_symbols_have_one_anchor_each_and_their_equations():
 
 def symbol_links_of(page: str) -> list[tuple[str, str]]:
     """Return the symbols that a chapter links, and the anchors to which they lead."""
-    links = check.parse(page).select("a.symbol-link")
+    links = check.parse("".join(re.findall(r"<a [^>]*\bsymbol-link\b.*?</a>", page, re.DOTALL))).select("a.symbol-link")
     return [(a.get_text(), str(a["href"]).partition("notation.html#")[2]) for a in links]
 
 
-def misled(links: list[tuple[str, str]], page: str) -> list[str]:
+def lines_of(page: str) -> dict[str, str]:
+    """Return the lines of the notation by their anchors."""
+    return {str(e["id"]): e.parent.get_text() for e in check.parse(page).select(".symbol-anchor")}
+
+
+def misled(links: list[tuple[str, str]], lines: dict[str, str]) -> list[str]:
     """Return the links to lines of the notation that do not hold the symbol, and the symbols that are linked twice."""
-    rows = {e["id"]: e.parent.get_text() for e in check.parse(page).select(".symbol-anchor")}
     twice = [text for k, (text, _) in enumerate(links) if text in [before for before, _ in links[:k]]]
-    return twice + [text for text, anchor in links if text not in rows.get(anchor, "")]
+    return twice + [text for text, anchor in links if text not in lines.get(anchor, "")]
 
 
 def test_symbols_are_linked_where_a_chapter_first_uses_them(site):
-    lines = (site / f"{notation.PAGE}.html").read_text(encoding="utf-8")
+    lines = lines_of((site / f"{notation.PAGE}.html").read_text(encoding="utf-8"))
     found = {p: symbol_links_of((site / p).read_text("utf-8")) for p in sorted(site.glob("chapters/*/*.html"))}
     assert {p.name: faults for p, links in found.items() if (faults := misled(links, lines))} == {}
     names = {p.relative_to(site / "chapters").as_posix(): [text for text, _ in links] for p, links in found.items()}

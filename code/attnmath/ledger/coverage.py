@@ -21,6 +21,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -328,9 +329,14 @@ def _prose(root: Path, claims: list[Claim]) -> Iterator[tuple[str, str]]:
         if ".ipynb_checkpoints" not in path.parts:
             yield from _notebook_prose(path)
     for path in sorted(root.glob("code/**/*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
-                yield f"{path.name}: {getattr(node, 'name', 'module')}", text
+        yield from ((f"{path.name}: {name}", text) for name, text in _docstrings(path.read_text(encoding="utf-8")))
+
+
+@cache  # of a file's text: the book is read again and again while its sources stay as they are
+def _docstrings(code: str) -> list[tuple[str, str]]:
+    """Return the documented functions and classes of a module, and the module itself, with their docstrings."""
+    documented = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    return [(getattr(node, "name", "module"), text) for node in documented if (text := ast.get_docstring(node))]
 
 
 def _notebook_prose(path: Path) -> Iterator[tuple[str, str]]:
