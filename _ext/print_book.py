@@ -406,6 +406,26 @@ def visit_math_block(self: LaTeXTranslator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def in_number_order(tex: str) -> str:
+    r"""Return a document whose index has the equations in the order of their numbers.
+
+    >>> in_number_order(r"\index{(5.1.10)@\spxentry{(5.1.10)}}")
+    '\\index{(005.001.010)@\\spxentry{(5.1.10)}}'
+    """
+
+    def sortable(entry: re.Match[str]) -> str:
+        return re.sub(r"\d+", lambda number: number[0].zfill(3), entry[0])
+
+    return re.sub(r"(?<=\\index\{)\([^@{}]*\)(?=@)", sortable, tex)
+
+
+def sort_index(app: Sphinx, error: Exception | None) -> None:
+    """Give makeindex keys for the numbers of equations: it sorts letters."""
+    if not error and isinstance(app.builder, LaTeXBuilder):
+        for document in Path(app.outdir).glob("*.tex"):
+            document.write_text(in_number_order(document.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register what the builders need."""
     app.add_node(box, latex=(visit_box, depart_box))
@@ -416,6 +436,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", shorten)
     app.connect("env-before-read-docs", leave_out)
     app.connect("source-read", on_paper, priority=400)  # before the templates are filled
+    app.connect("build-finished", sort_index)
     app.connect("doctree-read", note_captions, priority=900)  # behind sphinx-external-toc, which adds the trees
     for transform in (Arrange, Unlink, FoldedCode, Solutions, Boxes, CodeBlocks, Vector):
         app.add_post_transform(transform)
