@@ -262,7 +262,10 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     line = process.communicate(timeout=100)[1].splitlines()[-1]
     said = f"interrupted; rows that are done are in {out}, and the same command does the others"
-    assert (process.returncode, line) == (130, f"python -m attnmath.heads.prune: {said}")
+    assert line == f"python -m attnmath.heads.prune: {said}"
+    # A signal that meets `exec` of a string (a library makes a class) ends Python by the signal, whoever catches it.
+    # A shell calls both 130.
+    assert process.returncode in (130, -signal.SIGINT)
 
 
 def test_a_place_without_the_right_to_write_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -261,7 +261,7 @@ def test_ctrl_c_says_how_to_resume(tmp_path: Path) -> None:
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)
     status, lines = last_lines(process)
-    assert status == 130 and len(lines) == 1
+    assert status in (130, -signal.SIGINT) and len(lines) == 1  # see test_commands
     assert "interrupted" in lines[0] and str(path) in lines[0] and "same command" in lines[0]
     assert 2 <= len(read_table(path)) < 1500
 
