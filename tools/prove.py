@@ -7,11 +7,14 @@ strict: by itself it passes over pictures, and over cells whose tags or comments
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -43,21 +46,68 @@ def report_difference(item: Any, report: Any, kind: str, stored: Any, drawn: Any
         report(kind, stored, drawn)
 
 
+class Judge:
+    """A process that runs pytest on one notebook after another; that its imports are there already saves half a second.
+
+    Each notebook still has a kernel of its own. The process ends when its input does, and so with this one.
+    """
+
+    def __init__(self) -> None:
+        command = [sys.executable, __file__, "--judge"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
+        )
+
+    def __call__(self, notebook: Path) -> tuple[int, str]:
+        """Return the exit status of pytest and what it said; -1 if it ended without an answer."""
+        asked, answered = self._process.stdin, self._process.stdout
+        assert asked and answered
+        with contextlib.suppress(OSError):  # it may have ended before
+            print(json.dumps(str(notebook)), file=asked, flush=True)
+        code, said = json.loads(answered.readline() or '[-1, "pytest ended without an answer\\n"]')
+        return code, said
+
+
+def judge() -> int:
+    """Run pytest on each notebook that the input names, a line each, and answer with a line: its status, its words."""
+    sys.path.insert(0, os.fspath(Path(__file__).parent))  # pytest imports this module as its plugin
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what others write to the output is no answer
+    for line in sys.stdin:
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            code = int(verdict_on(json.loads(line)))
+        print(json.dumps([code, said.getvalue()]), file=answers, flush=True)
+    return 0
+
+
+def verdict_on(notebook: str) -> int:
+    """Run pytest with nbval on a notebook, in this process."""
+    import pytest
+
+    return pytest.main([
+        "--disable-plugin-autoload", "-p", "nbval.plugin", "-p", "prove",
+        "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={execute.CELL_TIMEOUT}", "-qq", "--no-header", "-rfE",
+        "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=", f"--rootdir={stamps.ROOT}", notebook,
+    ])  # fmt: skip
+
+
+JUDGES = threading.local()
+
+
 def prove(notebook: Path) -> str:
-    """Run nbval on a notebook in a process of its own, and return how its outputs differ; "" if they do not."""
+    """Run nbval on a notebook, in this thread's judge, and return how its outputs differ; "" if they do not."""
     name = os.path.relpath(notebook, stamps.ROOT)
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     if any(c["cell_type"] == "code" and c["execution_count"] is None for c in cells):  # nbval would pass such a cell
         return f"{name}: holds code cells that were never executed; `make execute` runs them"
-    command = [
-        sys.executable, "-m", "pytest", "--disable-plugin-autoload", "-p", "nbval.plugin", "-p", "prove",
-        "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={execute.CELL_TIMEOUT}", "-qq", "--no-header", "-rfE",
-        "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=", f"--rootdir={stamps.ROOT}", str(notebook),
-    ]  # fmt: skip
-    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, errors="replace")
-    if done.returncode == 0:
+    if not hasattr(JUDGES, "mine"):
+        JUDGES.mine = Judge()
+    code, said = JUDGES.mine(notebook)
+    if code == 0:
         return ""
-    said = done.stdout + done.stderr
+    if code == -1:
+        del JUDGES.mine
     # nbval counts the code cells from 0, this book from 1.
     differ = [f"code cell {int(k) + 1}" for k in re.findall(r"^(?:FAILED|ERROR) .*::Cell (\d+)", said, re.MULTILINE)]
     return f"{said}NOT PROVED {name}: {', '.join(differ) or 'cannot be read'}"
@@ -83,4 +133,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    stamps.run(main)
+    stamps.run(judge if sys.argv[1:] == ["--judge"] else main)

@@ -152,6 +152,16 @@ def test_prove_looks_at_cells_that_ask_to_be_left_out(tmp_path: Path) -> None:
     assert "NOT PROVED a.ipynb: code cell 1, code cell 2, code cell 3\n" in said.stdout
 
 
+def test_prove_says_when_pytest_ends_without_an_answer(elsewhere: Path) -> None:
+    judge = prove.Judge()
+    judge._process.kill()
+    judge._process.wait()
+    prove.JUDGES.mine = judge
+    said = prove.prove(write(elsewhere / "a.ipynb", code("x = 1", 1)))
+    assert said == "pytest ended without an answer\nNOT PROVED a.ipynb: cannot be read"
+    assert not hasattr(prove.JUDGES, "mine")  # the next notebook gets another
+
+
 @pytest.mark.parametrize(("target", "done"), [("execute", "executed"), ("notebooks", "proved")])
 def test_an_interrupted_run_says_so_in_one_line_and_is_resumed(tmp_path: Path, target: str, done: str) -> None:
     """Ctrl-C reaches every process of the terminal at once: here, of the process group."""
