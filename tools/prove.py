@@ -55,7 +55,7 @@ class Judge:
     def __init__(self) -> None:
         command = [sys.executable, __file__, "--judge"]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
+            command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
 
     def __call__(self, notebook: Path) -> tuple[int, str]:
@@ -63,9 +63,14 @@ class Judge:
         asked, answered = self._process.stdin, self._process.stdout
         assert asked and answered
         with contextlib.suppress(OSError):  # it may have ended before
-            print(json.dumps(str(notebook)), file=asked, flush=True)
-        code, said = json.loads(answered.readline() or '[-1, "pytest ended without an answer\\n"]')
+            asked.write(json.dumps(str(notebook)).encode() + b"\n")
+        code, said = json.loads(answered.readline() or b'[-1, "pytest ended without an answer\\n"]')
         return code, said
+
+    def close(self) -> None:
+        """Let the process end, and wait for it."""
+        with self._process:
+            pass
 
 
 def judge() -> int:
@@ -107,6 +112,7 @@ def prove(notebook: Path) -> str:
     if code == 0:
         return ""
     if code == -1:
+        JUDGES.mine.close()
         del JUDGES.mine
     # nbval counts the code cells from 0, this book from 1.
     differ = [f"code cell {int(k) + 1}" for k in re.findall(r"^(?:FAILED|ERROR) .*::Cell (\d+)", said, re.MULTILINE)]

@@ -155,7 +155,6 @@ def test_prove_looks_at_cells_that_ask_to_be_left_out(tmp_path: Path) -> None:
 def test_prove_says_when_pytest_ends_without_an_answer(elsewhere: Path) -> None:
     judge = prove.Judge()
     judge._process.kill()
-    judge._process.wait()
     prove.JUDGES.mine = judge
     said = prove.prove(write(elsewhere / "a.ipynb", code("x = 1", 1)))
     assert said == "pytest ended without an answer\nNOT PROVED a.ipynb: cannot be read"
