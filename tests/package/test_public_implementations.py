@@ -129,6 +129,81 @@ def test_the_future_changes_what_is_not_causal() -> None:
     assert public_measures.future("leaks", "trained", 50, 0)["future"].value > 0.01
 
 
+@pytest.mark.usefixtures("fakes")
+def test_the_first_query_is_left_out_of_causal_errors_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method that is wrong about the first token alone has a causal error of 0."""
+
+    def wrong_at_first(n: int, d: int, m: int, seed: int, causal: bool):
+        def call(Q, K, V):
+            out = exact(n, d, m, seed, causal)(Q, K, V)
+            out[0] += 1
+            return out
+
+        return call
+
+    monkeypatch.setitem(METHODS, "wrong", Method("wrong", "", "", True, True, wrong_at_first))
+    whole, causal = (public_measures.output_error("wrong", RACE, 300, 0, form, 1)["error"] for form in (False, True))
+    assert causal.value < 1e-6 < 0.05 < whole.value
+
+
+def test_the_mean_of_the_values_so_far_is_the_causal_null() -> None:
+    Q, K, V = (a.astype(float) for a in public_measures.inputs(RACE, 200))
+    rows = np.arange(1, 200)
+    P = np.stack([np.pad(attention_weights(Q[[i]], K[: i + 1])[0], (0, 199 - i)) for i in rows])
+    so_far = (np.cumsum(V, axis=0) / np.arange(1, 201)[:, None])[rows]
+    expected = np.linalg.norm(so_far - P @ V) / np.linalg.norm(P @ V)
+    assert public_measures.mean_of_values(RACE, 200, causal=True) == pytest.approx(expected, rel=1e-6)
+    equal = np.tril(np.ones((200, 200)))[rows] / (rows[:, None] + 1)
+    expected = np.linalg.norm(equal - P) / np.linalg.norm(P)
+    assert public_measures.mean_of_values(RACE, 200, matrix=True, causal=True) == pytest.approx(expected, rel=1e-6)
+
+
+def neighbours(n: int, d: int, m: int, seed: int, causal: bool):
+    """The mean of the values of the m tokens of a query's block."""
+    return lambda Q, K, V: np.repeat(V.reshape(n // m, m, -1).mean(axis=1), m, axis=0)
+
+
+@pytest.mark.usefixtures("fakes")
+def test_the_order_of_the_tokens_does_not_matter_to_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks of all tokens the order is of no account, and the error is that of the mean of the values."""
+    assert public_measures.shuffled_error("exact", RACE, 96, 0, 4)["error shuffled"].value < 1e-6
+    monkeypatch.setitem(METHODS, "blocks", Method("blocks", "", "window", True, False, neighbours))
+    one = public_measures.shuffled_error("blocks", RACE, 96, 96, 4)["error shuffled"]
+    assert one.value == pytest.approx(public_measures.mean_of_values(RACE, 96), rel=1e-5)
+
+
+def in_order_only(n: int, d: int, m: int, seed: int, causal: bool):
+    """Exact attention if the tokens come in the order of the inputs, and zeros otherwise."""
+    first = public_measures.inputs(RACE, n).Q
+    return lambda Q, K, V: exact(n, d, m, seed, causal)(Q, K, V) * np.array_equal(Q, first)
+
+
+def test_the_tokens_are_shuffled_and_a_standard_error_is_over_the_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "in order", Method("in order", "", "window", True, False, in_order_only))
+    assert public_measures.output_error("in order", RACE, 96, 8, False, 1)["error"].value < 1e-6
+    assert public_measures.shuffled_error("in order", RACE, 96, 8, 4)["error shuffled"] == Number(1.0, 0.0)
+    monkeypatch.setitem(METHODS, "blocks", Method("blocks", "", "window", True, False, neighbours))
+    assert public_measures.shuffled_error("blocks", RACE, 96, 8, 4)["error shuffled"].standard_error > 0.01
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_batch_counts_where_a_maximum_is_taken_over_it(shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attention whose scores are divided by their maximum, over the sequence or over the batch."""
+
+    def scaled(n: int, d: int, m: int, seed: int, causal: bool):
+        def call(Q, K, V):
+            S = Q @ K.swapaxes(-1, -2)
+            top = S.max() if shared else S.max(axis=(-2, -1), keepdims=True)
+            P = np.exp(S / top)
+            return P / P.sum(axis=-1, keepdims=True) @ V
+
+        return call
+
+    monkeypatch.setitem(METHODS, "scaled", Method("scaled", "", "landmarks", True, False, scaled))
+    change = public_measures.batch_change("scaled", RACE, 60, 8)["change in a batch"].value
+    assert change > 0.01 if shared else change < 1e-6
+
+
 def test_this_package_is_causal_in_every_map() -> None:
     for name in public_adapters.MAPS:
         found = public_measures.future(f"attnmath {name}, numpy", "trained", 40, 16)["future"]
@@ -207,6 +282,8 @@ def test_modules_that_project_their_input_attend_with_the_given_queries(method: 
     fake_package(monkeypatch, "nystrom_attention", NystromAttention=fake)
     found = public_measures.output_error(method, "trained", 20, 8, False, 2)["error"]
     assert found.value < 1e-6
+    if method == "nystrom-attention":
+        assert public_measures.batch_change(method, "trained", 24, 8)["change in a batch"].value < 1e-6
     assert public_measures.matrix_error(method, "trained", 40, 8, False, 2)["matrix error"].value < 1e-6
 
 
@@ -303,10 +380,10 @@ def test_a_last_line_without_its_end_is_measured_again(tmp_path: Path, monkeypat
 
 def test_a_task_is_done_when_its_last_measure_is_there(tmp_path: Path, monkeypatch) -> None:
     done, path = small(monkeypatch), tmp_path / "table.csv"
-    todo = comparison.tasks([64], ["linformer"])
+    todo = comparison.tasks([64], ["linformer", "nystrom-attention"])
     comparison.compare(path, todo, progress=False)
     rows = comparison.read_table(path)
-    lasts = ("error", "row sum", "future", "error there", "instance")
+    lasts = ("error", "row sum", "future", "error shuffled", "change in a batch", "error there", "instance")
     for last in lasts:
         gone = next(row for row in rows if row["measure"] == last)
         comparison._write(path, [row for row in rows if row is not gone])

@@ -162,7 +162,10 @@ def _linformer(n: int, d: int, m: int, seed: int, causal: bool) -> Call:
 
 
 def _side_by_side(module: Any, d: int) -> Callable[..., Numpy]:
-    """A module that projects its input to queries, keys and values of d columns, here by slices of the input."""
+    """A module that projects its input to queries, keys and values of d columns, here by slices of the input.
+
+    The call takes arrays of shape (n, d), or of shape (b, n, d) for a batch of b sequences.
+    """
     import torch
 
     for place, name in enumerate(("to_q", "to_k", "to_v")):
@@ -173,9 +176,10 @@ def _side_by_side(module: Any, d: int) -> Callable[..., Numpy]:
     module.to_out = torch.nn.Identity()
 
     def call(Q: Numpy, K: Numpy, V: Numpy, **options: Any) -> Numpy:
-        x = torch.from_numpy(np.concatenate([Q, K, V], axis=1))[None]
+        x = torch.from_numpy(np.concatenate([Q, K, V], axis=-1))
+        batch = x if x.ndim == 3 else x[None]
         with torch.inference_mode():
-            return module(x, **options)[0].numpy()
+            return module(batch, **options).reshape(*x.shape[:-1], d).numpy()
 
     return call
 

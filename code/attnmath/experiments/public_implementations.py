@@ -35,6 +35,8 @@ LENGTHS = (256, 1024, 4096, 16384)
 #: Sizes m for the errors; on the trained head those in `BETWEEN` as well.
 SIZES = (64, 256, 1024)
 BETWEEN = (32, 48, 96, 128, 192, 384, 512, 768)
+#: Sizes m at which tokens are shuffled, and at which another sequence joins the batch.
+SHUFFLED = (32, 256)
 #: The queries and keys on which methods are compared at equal error, and this error of the output.
 RACE, LEVEL = "trained, half", 0.15
 #: The size of a method that does not reach the level.
@@ -50,6 +52,8 @@ MEASURES = {
     "error": ("error",),
     "matrix": ("matrix error", "contrast", "row sum"),
     "future": ("future",),
+    "order": ("error shuffled",),
+    "batch": ("change in a batch",),
     "instance": ("instance",),
     "speed": ("seconds", "mebibytes", "error there"),
 }
@@ -101,6 +105,10 @@ def tasks(lengths: Sequence[int] = LENGTHS, distributions: Sequence[str] = tuple
                 if method.size == "features" or m <= ERROR_LENGTH:
                     found.append(Task("error", method.name, kind, ERROR_LENGTH, m))
             found.append(Task("matrix", method.name, kind, MATRIX_LENGTH, OTHERWISE if method.size else 0))
+            for m in SHUFFLED if method.size in ("landmarks", "window") else ():
+                found.append(Task("order", method.name, kind, ERROR_LENGTH, m))
+            for m in SHUFFLED if method.size == "landmarks" else ():
+                found.append(Task("batch", method.name, kind, ERROR_LENGTH, m))
             if method.causal:
                 found.append(Task("future", method.name, kind, MATRIX_LENGTH, OTHERWISE if method.size else 0, True))
     for causal in (False, True):
@@ -127,6 +135,10 @@ def carry_out(task: Task, rows: Sequence[dict[str, Any]] = (), threads: int = TH
         values = public_measures.matrix_error(task.method, task.inputs, task.n, m, task.causal, MATRIX_SEEDS)
     elif task.kind == "future":
         values = public_measures.future(task.method, task.inputs, task.n, m)
+    elif task.kind == "order":
+        values = public_measures.shuffled_error(task.method, task.inputs, task.n, m, SEEDS)
+    elif task.kind == "batch":
+        values = public_measures.batch_change(task.method, task.inputs, task.n, m)
     else:
         m = smallest_size(rows, task.method) or OTHERWISE
         if not METHODS[task.method].size:

@@ -84,8 +84,14 @@ def _exact_weights(Q: Numpy, K: Numpy, rows: Numpy, causal: bool = False) -> Num
     return P / P.sum(axis=1, keepdims=True)
 
 
-def _some(n: int) -> Numpy:
-    return np.unique(np.linspace(0, n - 1, min(n, ROWS)).astype(int))
+def _some(n: int, causal: bool = False) -> Numpy:
+    """Queries for which exact attention is computed.
+
+    A causal form leaves out the first one. It sees one key, every causal form is exact there, and its output is so long
+    that it would decide the norm of all outputs.
+    """
+    rows = np.unique(np.linspace(0, n - 1, min(n, ROWS)).astype(int))
+    return rows[1:] if causal and n > 1 else rows
 
 
 def _relative(found: Numpy, exact: Numpy) -> float:
@@ -93,16 +99,18 @@ def _relative(found: Numpy, exact: Numpy) -> float:
         return float(np.linalg.norm(found.astype(np.float64) - exact) / np.linalg.norm(exact))
 
 
-def mean_of_values(kind: str, n: int, *, matrix: bool = False) -> float:
+def mean_of_values(kind: str, n: int, *, matrix: bool = False, causal: bool = False) -> float:
     """Relative error of the simplest estimate: every weight is 1/n, and every output the mean of the values.
 
     matrix : that of the weights, in place of the output's.
+    causal : of the values up to the query's own.
     """
     Q, K, V = inputs(kind, n)
-    P = _exact_weights(Q, K, _some(n))
-    if flag(matrix, "matrix"):
-        return _relative(np.full(P.shape, 1 / n), P)
-    return _relative(np.tile(V.mean(axis=0), (len(P), 1)), P @ V)
+    rows = _some(n, flag(causal, "causal"))
+    P = _exact_weights(Q, K, rows, causal)
+    seen = rows[:, None] >= np.arange(n) if causal else np.ones(P.shape, bool)
+    equal = seen / seen.sum(axis=1, keepdims=True)
+    return _relative(equal, P) if flag(matrix, "matrix") else _relative(equal @ V, P @ V)
 
 
 def _over_seeds(values: list[float]) -> Number:
@@ -120,7 +128,7 @@ def _draws(method: str, seeds: int) -> range:
 def output_error(method: str, kind: str, n: int, m: int, causal: bool, seeds: int) -> dict[str, Number]:
     """Relative error of the output, |O - O_exact| / |O_exact| (Frobenius norms), over seeds of the projections."""
     Q, K, V = inputs(kind, n)
-    rows = _some(n)
+    rows = _some(n, causal)
     exact = _exact_weights(Q, K, rows, causal) @ V
     found = [METHODS[method].prepare(n, Q.shape[1], m, seed, causal)(Q, K, V)[rows] for seed in _draws(method, seeds)]
     return {"error": _over_seeds([_relative(output, exact) for output in found])}
@@ -167,6 +175,35 @@ def future(method: str, kind: str, n: int, m: int) -> dict[str, Number]:
     return {"future": Number(float(np.max(np.abs(after - before)) / np.max(np.abs(before))))}
 
 
+def shuffled_error(method: str, kind: str, n: int, m: int, orders: int) -> dict[str, Number]:
+    """Relative error of the output when the tokens come in another order, over random orders.
+
+    Exact attention gives each query the same output in every order of the tokens. A method that averages neighbours,
+    or sees neighbours only, does not.
+    """
+    Q, K, V = inputs(kind, n)
+    rows = _some(n)
+    exact = _exact_weights(Q, K, rows) @ V
+    errors = []
+    for seed in range(orders):
+        order = np.random.default_rng(seed).permutation(n)
+        shuffled = METHODS[method].prepare(n, Q.shape[1], m, seed, False)(*(a[order] for a in (Q, K, V)))
+        errors.append(_relative(shuffled[np.argsort(order)[rows]], exact))
+    return {"error shuffled": _over_seeds(errors)}
+
+
+def batch_change(method: str, kind: str, n: int, m: int) -> dict[str, Number]:
+    """Relative change of the output of a sequence when another one joins its batch.
+
+    The other one has the same values, and queries and keys of twice the length.
+    """
+    Q, K, V = inputs(kind, n)
+    call = METHODS[method].prepare(n, Q.shape[1], m, 0, False)
+    alone = call(Q, K, V)
+    together = call(np.stack([Q, 2 * Q]), np.stack([K, 2 * K]), np.stack([V, V]))[0]
+    return {"change in a batch": Number(_relative(together, alone.astype(np.float64)))}
+
+
 def speed(method: str, kind: str, n: int, m: int, causal: bool, threads: int, seeds: int = 1) -> dict[str, Number]:
     """Time and memory of one call, measured in this process, which should be a fresh one; and the error of its output.
 
@@ -197,7 +234,7 @@ def speed(method: str, kind: str, n: int, m: int, causal: bool, threads: int, se
         call(Q, K, V)
         times.append(time.perf_counter() - start)
         spent += times[-1]
-    rows = _some(n)
+    rows = _some(n, causal)
     exact = _exact_weights(Q, K, rows, causal) @ V
     errors = [_relative(output[rows], exact)]
     for seed in _draws(method, seeds)[1:]:
