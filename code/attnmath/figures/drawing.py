@@ -5,7 +5,7 @@ A drawing function checks all of its arguments first and draws then, so that an 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -162,6 +162,34 @@ def dodged(x: NDArray[Any], dodge: Any, count: int) -> list[NDArray[Any]]:
     if not 0.1 <= factor <= 10:
         raise ValueError(f"dodge: expected a factor between 0.1 and 10, got {factor:g}")
     return [x * factor ** (k - (count - 1) / 2) for k in range(count)]
+
+
+def intervals(rows: Any, name: str, *, positive: bool = False) -> NDArray[Any]:
+    """Return rows of x, value, low, high, with the value within its interval; positive: every x."""
+    table = numbers(rows, name, ndim=2)
+    if table.shape[1] != 4:
+        raise ValueError(f"{name}: expected rows (x, value, low, high), got shape {table.shape}")
+    numbers(table[:, 0], name, positive=positive)
+    _, middle, low, high = table.T
+    if np.any(low > middle) or np.any(high < middle):
+        raise ValueError(f"{name}: expected values within their intervals, got {table.tolist()}")
+    return table
+
+
+def draw_intervals(ax: Axes, tables: Iterable[tuple[str, NDArray[Any]]], *, connected: bool) -> None:
+    """Draw for each label its rows of x, value, low, high: markers with bars, joined by lines or not."""
+    for (label, table), style in zip(tables, line_styles(), strict=False):
+        x, middle, low, high = table.T
+        line = style if connected else style | {"linestyle": "none"}
+        ax.errorbar(x, middle, [middle - low, high - middle], label=label, capsize=2, markersize=5, elinewidth=1,
+                    alpha=0.85, **line)  # fmt: skip
+
+
+def only_ticks(ax: Axes, marks: NDArray[Any] | None) -> None:
+    """Let the horizontal axis have these marks alone; None leaves it as it is."""
+    if marks is not None:
+        ax.set_xticks(marks, [f"{tick:g}" for tick in marks])
+        ax.set_xticks([], minor=True)
 
 
 def line_styles() -> Iterator[dict[str, Any]]:

@@ -15,11 +15,13 @@ from attnmath.figures.drawing import (
     SCALES,
     axes_or_new,
     dodged,
+    draw_intervals,
+    intervals,
     labelled,
     legend,
-    line_styles,
     number,
     numbers,
+    only_ticks,
     words,
 )
 
@@ -40,7 +42,7 @@ def values_with_intervals(
     connected : join the points of a label by lines.  place : of the legend, or None for none.
     """
     log = one_of(xscale, SCALES, "xscale") == "log"
-    tables = [(label, _intervals(rows, name, log)) for label, rows, name in labelled(points, "points")]
+    tables = [(label, intervals(rows, name, positive=log)) for label, rows, name in labelled(points, "points")]
     marks = None if ticks is None else numbers(ticks, "ticks", positive=log)
     words(xlabel, "xlabel")
     words(ylabel, "ylabel")
@@ -52,27 +54,10 @@ def values_with_intervals(
     ax = axes_or_new(ax)
     if height is not None:
         ax.axhline(height, color="0.6", linewidth=1.2, zorder=1)
-    for (label, table), x, style in zip(tables, moved, line_styles(), strict=False):
-        _, middle, low, high = table.T
-        line = style if connected else style | {"linestyle": "none"}
-        ax.errorbar(x, middle, [middle - low, high - middle], label=label, capsize=2, markersize=5, elinewidth=1,
-                    alpha=0.85, **line)  # fmt: skip
+    apart = [(label, np.column_stack([x, table[:, 1:]])) for x, (label, table) in zip(moved, tables, strict=True)]
+    draw_intervals(ax, apart, connected=connected)
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale)
-    if marks is not None:
-        ax.set_xticks(marks, [f"{tick:g}" for tick in marks])
-        ax.set_xticks([], minor=True)
+    only_ticks(ax, marks)
     if place is not None:
         legend(ax, loc=place)
     return ax
-
-
-def _intervals(rows: ArrayLike, name: str, log: bool) -> np.ndarray:
-    """Return rows of x, value, low, high, with the value within its interval."""
-    table = numbers(rows, name, ndim=2)
-    if table.shape[1] != 4:
-        raise ValueError(f"{name}: expected rows (x, value, low, high), got shape {table.shape}")
-    numbers(table[:, 0], name, positive=log)
-    _, middle, low, high = table.T
-    if np.any(low > middle) or np.any(high < middle):
-        raise ValueError(f"{name}: expected values within their intervals, got {table.tolist()}")
-    return table

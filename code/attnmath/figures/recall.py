@@ -15,9 +15,11 @@ from attnmath.checks import flag, one_of
 from attnmath.figures.drawing import (
     SCALES,
     axes_or_new,
+    draw_intervals,
+    intervals,
     labelled,
-    line_styles,
     numbers,
+    only_ticks,
     words,
 )
 from attnmath.figures.drawing import legend as draw_legend
@@ -38,7 +40,7 @@ def recall_against(
     legend : its place, or None for no legend.
     """
     log = one_of(xscale, SCALES, "xscale") == "log"
-    tables = [(label, _intervals(rows, name, log)) for label, rows, name in labelled(points, "points")]
+    tables = [(label, _recall(rows, name, log)) for label, rows, name in labelled(points, "points")]
     connected = flag(connected, "connected")
     rules = [] if baselines is None else [(label, _baseline(rows, name, log))
                                           for label, rows, name in labelled(baselines, "baselines")]  # fmt: skip
@@ -54,15 +56,10 @@ def recall_against(
             ax.axhline(line[0, 1], **grey)
         else:
             ax.plot(*line.T, **grey)
-    for (label, table), style in zip(tables, line_styles(), strict=False):
-        x, middle, low, high = table.T
-        bars = np.abs(np.clip([low, high], 0, 1) - middle)
-        line = style if connected else style | {"linestyle": "none"}
-        ax.errorbar(x, middle, bars, label=label, capsize=2, markersize=5, elinewidth=1, alpha=0.85, **line)
+    draw_intervals(ax, [(label, table.clip([-np.inf, 0, 0, 0], [np.inf, 1, 1, 1])) for label, table in tables],
+                   connected=connected)  # fmt: skip
     ax.set(xlabel=xlabel, ylabel="$R$", xscale=xscale, ylim=(-0.03, 1.05), title=title)
-    if marks is not None:
-        ax.set_xticks(marks, [f"{tick:g}" for tick in marks])
-        ax.set_xticks([], minor=True)
+    only_ticks(ax, marks)
     if legend is not None:
         draw_legend(ax, loc=legend)
     return ax
@@ -79,13 +76,9 @@ def _baseline(rows: ArrayLike, name: str, log: bool) -> np.ndarray:
     return table
 
 
-def _intervals(rows: ArrayLike, name: str, log: bool) -> np.ndarray:
+def _recall(rows: ArrayLike, name: str, log: bool) -> np.ndarray:
     """Return rows of x, recall, low, high, with the recall between 0 and 1 and within its interval."""
-    table = numbers(rows, name, ndim=2)
-    if table.shape[1] != 4:
-        raise ValueError(f"{name}: expected rows (x, recall, low, high), got shape {table.shape}")
-    numbers(table[:, 0], name, positive=log)
-    _, middle, low, high = table.T
-    if np.any(middle < 0) or np.any(middle > 1) or np.any(low > middle) or np.any(high < middle):
-        raise ValueError(f"{name}: expected a recall between 0 and 1 and within its interval, got {table.tolist()}")
+    table = intervals(rows, name, positive=log)
+    if np.any(table[:, 1] < 0) or np.any(table[:, 1] > 1):
+        raise ValueError(f"{name}: expected a recall between 0 and 1, got {table.tolist()}")
     return table

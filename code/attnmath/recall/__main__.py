@@ -56,8 +56,7 @@ def _run(given: argparse.Namespace, line: str) -> str:
     from attnmath.recall import sweep
 
     wanted = sweep.grid(given.designs, given.attentions, given.seeds, given.rates, steps=given.steps)
-    return command.carry_out(given, lambda: (sweep.sweep(wanted, given.out, jobs=given.jobs, device=given.device),
-                                             sweep.write_provenance(given.out, line)))  # fmt: skip
+    return command.carry_out(given, sweep, wanted, line)
 
 
 def _shown(values: tuple[float, ...]) -> str:

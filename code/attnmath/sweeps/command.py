@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterable
+from types import ModuleType
 
 from attnmath import commands
 
@@ -32,13 +32,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="where torch computes: cpu, cuda, ...; default: cpu")
 
 
-def carry_out(given: argparse.Namespace, body: Callable[[], tuple[int, Path]]) -> str:
-    """Carry a sweep out with the chosen backend, and return the sentence that says what was done.
+def carry_out(given: argparse.Namespace, sweep: ModuleType, wanted: Iterable[object], line: str) -> str:
+    """Carry the wanted runs out with the chosen backend, and return the sentence that says what was done.
 
-    body : returns the number of new runs, and the path of the record beside the table.
+    sweep : a module with the functions `sweep` and `write_provenance`.  line : the command, for the record.
     """
     import joblib
 
     with joblib.parallel_config(backend=given.backend):
-        count, record = body()
-    return f"{count} new runs in {given.out}, described in {record}"
+        count = sweep.sweep(wanted, given.out, jobs=given.jobs, device=given.device)
+    return f"{count} new runs in {given.out}, described in {sweep.write_provenance(given.out, line)}"

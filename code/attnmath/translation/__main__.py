@@ -48,8 +48,7 @@ def _run(given: argparse.Namespace, line: str) -> str:
     from attnmath.translation import sweep
 
     wanted = sweep.grid(given.parts, given.pairs, given.seeds, steps=given.steps)
-    return command.carry_out(given, lambda: (sweep.sweep(wanted, given.out, jobs=given.jobs, device=given.device),
-                                             sweep.write_provenance(given.out, line)))  # fmt: skip
+    return command.carry_out(given, sweep, wanted, line)
 
 
 if __name__ == "__main__":
