@@ -185,6 +185,22 @@ def test_a_link_from_another_page_unfolds_its_card(fresh, address, site):
     assert not check.too_wide(fresh)
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("name", [name for name in PAGES if name == "ledger.html" or name.startswith("gallery/")])
+def test_a_link_from_another_page_leads_to_its_entry(fresh, address, name, width):
+    """What is far from the window is not laid out on these pages, so that its place could be wrong."""
+    fresh.set_viewport_size({"width": width, "height": 900})
+    fresh.goto(f"{address}{name}")
+    far = fresh.locator(f"{ARTICLE} :is(.claim-entry, .gallery-entry)[id]")
+    anchor = far.nth(far.count() * 3 // 4).get_attribute("id")
+    fresh.goto("about:blank")
+    fresh.goto(f"{address}{name}#{anchor}")
+    arrived = (
+        "id => { const top = document.getElementById(id).getBoundingClientRect().top; return top >= 0 && top < 200; }"
+    )
+    fresh.wait_for_function(arrived, arg=anchor, timeout=5000)  # the window glides there
+
+
 def test_search_finds_an_equation_by_its_number(fresh, address, site):
     numbers = (
         (name, number)
