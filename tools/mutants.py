@@ -1,9 +1,10 @@
 """Mutation testing: change the package in one place at a time and see whether a test notices.
 
 ``python tools/mutants.py [--sample N] [--seed S] [--jobs N] [MODULES]`` asks Cosmic Ray for the mutants of the numeric,
-ledger and recall modules (but of no `|`: nearly all are in annotations, which nothing evaluates), and runs for each of
-a sample the tests and the examples of its module in a copy of the book. An interrupted run goes on where it was, as
-long as neither modules nor tests change. tests/equivalent_mutants.yml lists those that no test can notice, and why.
+ledger, random-feature and recall modules (but of no `|`: nearly all are in annotations, which nothing evaluates), and
+runs for each of a sample the tests and the examples of its module in a copy of the book. An interrupted run goes on
+where it was, as long as neither modules nor tests change. tests/equivalent_mutants.yml lists those that no test can
+notice, and why.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from tqdm import tqdm
 
 import stamps
 
-MUTATED = ("*.py", "experiments/*.py", "heads/*.py", "ledger/*.py", "recall/*.py")  # below code/attnmath
+#: Below code/attnmath.
+MUTATED = ("*.py", "experiments/*.py", "heads/*.py", "ledger/*.py", "random_features/*.py", "recall/*.py")
 LEAST_KILLED, TIMEOUT = 0.95, 300.0
 
 

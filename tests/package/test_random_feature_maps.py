@@ -69,10 +69,9 @@ def test_maps_that_are_special_cases() -> None:
     plain = kernel_estimate(X, Y, maps.positive(Omega))
     for same in (maps.gerf(Omega, 0.0), maps.sderf(Omega, np.zeros(3), eye), maps.aderf(Omega, np.zeros(3), eye, eye)):
         np.testing.assert_allclose(kernel_estimate(X, Y, same), plain, rtol=1e-13)
-    scalar = maps.gerf(Omega, 0.1)
-    np.testing.assert_allclose(
-        kernel_estimate(X, Y, maps.sderf(Omega, np.full(3, 0.1), np.sqrt(0.6) * eye)), kernel_estimate(X, Y, scalar)
-    )
+    for A in (0.1, 0.1249):  # any number below 1/8
+        dense = maps.sderf(Omega, np.full(3, A), np.sqrt(1 - 4 * A) * eye)
+        np.testing.assert_allclose(kernel_estimate(X, Y, dense), kernel_estimate(X, Y, maps.gerf(Omega, A)))
     both = (plain + kernel_estimate(X, Y, maps.positive(-Omega))) / 2
     np.testing.assert_allclose(kernel_estimate(X, Y, maps.hyperbolic(Omega)), both, rtol=1e-13)
     z = (X[:, None] - Y[None]) @ Omega.T
