@@ -41,7 +41,10 @@ REPAIRS = (
     ),
     Repair('<div role="list" class="citation-list">', '<div class="citation-list">', "references.html"),
     Repair(' role="doc-biblioentry">', ">", "references.html"),
+    Repair('<summary aria-label="Toggle hidden content">', "<summary>", "chapters/operator/cost.html"),
 )
+# The field of the search page, which has the same id as the field of the dialog before it.
+_SEARCH_FIELD = re.compile(r'(id="search-input".*?id="search-)input"', re.DOTALL)
 # A link of the contents of the book, and the triangle beside it.
 _FOLD = re.compile(
     r'(?P<before><a class="reference internal"[^>]*>(?P<title>(?:(?!</a>).)*)</a>\s*<details[^>]*>\s*)<summary>'
@@ -85,7 +88,7 @@ def repaired(html: str) -> str:
     """Return a page with all repairs; a page that has them already stays as it is."""
     for found, wanted, _ in REPAIRS:
         html = html.replace(found, wanted)
-    html = with_plain_signatures(with_names(html))
+    html = _SEARCH_FIELD.sub(r'\1field"', with_plain_signatures(with_names(html)))
     html = html.replace(
         '<summary><span class="toctree-toggle"', '<summary aria-label="Parts"><span class="toctree-toggle"'
     )

@@ -4,7 +4,7 @@ Sphinx's own search looks for words of pages. Four things are added:
 
 * Chinese text is indexed by its characters and pairs of characters, so that 缩放 finds 缩放因子; a number such as
   5.1.8 or A.6 is one word (`words`).
-* A table of equations, sections of the sources, claims, terms, symbols and figures of the book (`entries`), which
+* A table of equations, sections of the sources, claims, terms, symbols and public functions (`entries`), which
   ``finding/finding.js`` consults first. Their results lead to the place itself.
 * Titles in results are plain text (`plain`), and so are the excerpts.
 * The index is loaded with the first query and not with the page.
@@ -12,6 +12,8 @@ Sphinx's own search looks for words of pages. Four things are added:
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -22,7 +24,7 @@ from docutils import nodes
 from ledger_pages import book_of
 from mathematics import plain_text
 from notation import PAGE as NOTATION
-from notation import read_symbols
+from notation import Symbol, read_symbols
 from sphinx.application import Sphinx
 from sphinx.search import languages
 from sphinx.search.en import SearchEnglish
@@ -114,7 +116,8 @@ def entries(app: Sphinx) -> Iterator[Entry]:
         title = f"{term.name} {', '.join(term.chinese)}"
         yield entry("Term", [*term.english, *term.chinese], title, term.says, GLOSSARY, at[1] if at else "")
     for symbol in read_symbols(Path(app.srcdir) / f"{NOTATION}.yml"):
-        yield entry("Symbol", list(symbol.names), f"${symbol.tex}$", symbol.meaning, NOTATION, symbol.anchor)
+        yield entry("Symbol", symbol_keys(symbol), f"${symbol.tex}$", symbol.meaning, NOTATION, symbol.anchor)
+    yield from _functions(app)
 
 
 def _equations(app: Sphinx) -> Iterator[Entry]:
@@ -124,10 +127,42 @@ def _equations(app: Sphinx) -> Iterator[Entry]:
             continue
         for block in app.env.get_doctree(page).findall(nodes.math_block):
             for number in tags_of(block.astext()):
-                keys = [number, f"({number})", f"eq {number}", f"eq. {number}", f"eq. ({number})", f"equation {number}",
-                        f"equation ({number})", f"eq ({number})"]  # fmt: skip
+                keys = equation_keys(number)
                 formula = block.astext().strip().removeprefix("\\[").removesuffix("\\]").strip()
                 yield entry("Equation", keys, f"Equation ({number})", f"${formula}$", page, anchor_of(number))
+
+
+def equation_keys(number: str) -> list[str]:
+    """Return what finds an equation: its number here, and in an article or a report the number that it has there.
+
+    >>> equation_keys("5.1.8")[:3], [key for key in equation_keys("A.6") if "A" not in key][-2:]
+    (['5.1.8', '(5.1.8)', 'eq 5.1.8'], ['equation (6)', 'article (6)'])
+    """
+    source = {"A": "article", "R": "report"}.get(number.partition(".")[0])
+    own = [f"({number.partition('.')[2]})"] if source else []
+    names = [number, f"({number})", *own]
+    said = [f"{word} {name}" for name in names for word in ("eq", "eq.", "equation")]
+    return [*names, *said, *(f"{source} {name}" for name in own)]
+
+
+def symbol_keys(symbol: Symbol) -> list[str]:
+    r"""Return what finds a symbol: its names, its TeX with and without backslashes, and its signs as a page shows them.
+
+    >>> symbol_keys(Symbol(r"T,\ \tau", ("T", "temperature"), "", "", (), "", ""))
+    ['T', 'temperature', '\\tau', 'tau', 'τ']
+    """
+    tex = symbol.tex.split(r",\ ")
+    return list(dict.fromkeys([*symbol.names, *(f for t in tex for f in (t, t.replace("\\", ""), plain(f"${t}$")))]))
+
+
+def _functions(app: Sphinx) -> Iterator[Entry]:
+    """Yield the public functions and classes of the package, with the first sentence of their descriptions."""
+    for name, entry_ in sorted(app.env.get_domain("py").objects.items()):  # type: ignore[attr-defined]
+        if entry_.objtype in {"function", "class", "exception"} and not entry_.aliased:
+            module, _, own = name.rpartition(".")
+            about = inspect.getdoc(getattr(importlib.import_module(module), own, None)) or ""
+            first = " ".join(about.partition("\n\n")[0].split())
+            yield entry("Function", [own, name], name, first, entry_.docname, entry_.node_id)
 
 
 def _sections(app: Sphinx) -> Iterator[Entry]:

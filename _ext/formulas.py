@@ -27,7 +27,7 @@ ASSETS = Path(__file__).parent / "formulas_assets"
 GRAVEST = "wrong conclusion"
 #: A formula that shows more signs gets a line for each of its relations: three columns fit on a page of A4.
 LONGEST = 34
-#: So short a left side shares its line with what follows in any case.
+#: So short a left side shares its line with what follows, if the line is little longer than that.
 SHORT = 8
 _DISPLAY = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 
@@ -94,7 +94,8 @@ def broken(tex: str, longest: int = LONGEST) -> str:
     lines = []
     for part in re.split(r"\\\\ ?" if aligned else r",?(?:\\q?quad ?)+", aligned[1] if aligned else tex):
         left, *chain = _at_relations(part.replace("&", ""))
-        if chain and left.strip() and (width(left) <= SHORT or width(left + chain[0]) <= longest):
+        together = width(left + chain[0]) if chain else 0
+        if chain and left.strip() and (together <= longest or (width(left) <= SHORT and together <= longest + 2)):
             left = f"{left}&{chain.pop(0)}"
         elif left.strip():
             left = f"&{left}"

@@ -75,6 +75,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         templates.filters |= {
             "title_of": partial(data.title_of, root),
             "chapters_of": partial(data.chapters_of, root),
+            "sections_of": data.sections_of,
         }
         of_guide = {"example": partial(example, app.srcdir), "prerequisites": partial(prerequisites, app)}
         filled = {"words": word_lists(app), "on_site": app.builder.name == "html"}
@@ -159,6 +160,26 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
             "data-book": str(order[claim.id]),
         }
     return found
+
+
+_CARD = re.compile(r'(<details class="claim-card [^>]* id="claim-([^"]+)">.*?)(</details>)', re.DOTALL)
+
+
+def link_cards(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """End each card with links to its entry in the ledger, and to its sentence in the coverage table."""
+    if "claim-card" not in context.get("body", ""):
+        return
+    uri = partial(app.builder.get_relative_uri, page)
+    sections = {row.anchor: "" if row.claim.is_own else row.claim.places[0].split()[0] for row in book_of(app).rows}
+
+    def linked(card: re.Match[str]) -> str:
+        links = [f'<a href="{uri("ledger")}#ledger-{card[2]}">in the ledger</a>']
+        if section := sections.get(f"claim-{card[2]}"):
+            target = f"{uri('coverage')}#coverage-{section.replace('.', '-')}"
+            links.append(f'<a href="{target}">{section_in_words(section)}, sentence by sentence</a>')
+        return f'{card[1]}<p class="claim-links">This claim {", ".join(links)}</p>{card[3]}'
+
+    context["body"] = _CARD.sub(linked, context["body"])
 
 
 def visit_entry(translator: HTML5Translator, node: Entry) -> None:
@@ -262,4 +283,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("verdict", VerdictRole())
     app.add_role("card", CardRole())
     app.connect("source-read", fill)
+    app.connect("html-page-context", link_cards)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -62,6 +62,12 @@ def in_book_order(root: Path, rows: Iterable[Row]) -> list[str]:
     return sorted(key, key=lambda name: key[name])
 
 
+def sections_of(rows: Iterable[Row]) -> set[str]:
+    """Return the sections of the sources that the claims of rows treat, and the sections that hold these."""
+    treated = {tuple(place.split()[0].split(".")) for row in rows if not row.claim.is_own for place in row.claim.places}
+    return {".".join(parts[:depth]) for parts in treated for depth in range(1, len(parts) + 1)}
+
+
 def chapters_of(root: Path, rows: Iterable[Row]) -> list[str]:
     """Return the pages of the chapters that check the claims, in the order of the book."""
     page = {row.claim.id: row.page for row in rows}

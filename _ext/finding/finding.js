@@ -25,7 +25,7 @@ const Finding = {
         const wanted = query.toLowerCase().trim().replace(/\s+/g, " ");
         if (!wanted || !Finding.table) return [];
         const words = wanted.split(" ");
-        const order = ["Equation", "Term", "Claim", "Symbol", "Section"];
+        const order = ["Equation", "Term", "Function", "Claim", "Symbol", "Section"];
         const short = /^[a-z]$/.test(wanted); // one letter means a symbol
         return Finding.table.entries
             .map((entry) => [Finding.score(entry, wanted, words), entry])
@@ -35,10 +35,11 @@ const Finding = {
             .map(([, entry]) => entry);
     },
 
+    /* Text as HTML, in which Chinese is said to be Chinese: a voice and a font depend on it. */
     escape(text) {
         const element = document.createElement("span");
         element.textContent = text;
-        return element.innerHTML;
+        return element.innerHTML.replace(/\p{Script=Han}+/gu, '<span lang="zh">$&</span>');
     },
 
     /* An entry as a result of Sphinx: [page, title, anchor, description, score, file]. */
@@ -56,7 +57,7 @@ Search._performSearchInIndex = Search._performSearch;
 Search._performSearch = (query, ...rest) => {
     const entries = Finding.look(query).map(Finding.result);
     // An entry stands for its page, where the page is a list of such entries.
-    const list = (page) => page.startsWith("reference/") || page === "coverage";
+    const list = (page) => ["reference/notation", "reference/glossary", "coverage"].includes(page);
     const there = new Set(entries.map(([page, , anchor]) => (list(page) ? page : page + decodeURIComponent(anchor))));
     const pages = Search._performSearchInIndex(query, ...rest)
         .filter((result) => !there.has(result[0]) && !there.has(result[0] + result[2]))
@@ -71,6 +72,13 @@ Search.htmlToText = (html, anchor) => {
     if (!content) return "";
     content.querySelectorAll("script, style, annotation, pre, .headerlink, .toctree-wrapper").forEach((e) => e.remove());
     return content.textContent.replace(/\\[()[\]]|\\tag\{[^}]*\}|\\[A-Za-z]+|[{}]/g, " ").replace(/\s+/g, " ").trim();
+};
+
+Search.makePlainSummary = Search.makeSearchSummary;
+Search.makeSearchSummary = (...given) => {
+    const summary = Search.makePlainSummary(...given);
+    if (summary) summary.innerHTML = Finding.escape(summary.textContent);
+    return summary;
 };
 
 /* The table and the index come with a query; with the index, Sphinx begins. */

@@ -19,7 +19,9 @@ if (cards.length) {
   const near = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) entry.target.classList.add("near");
   }, { rootMargin: "400px" });
-  for (const part of document.querySelectorAll(".gallery-part")) near.observe(part);
+  const sheets = document.querySelectorAll(".gallery-part");
+  for (const part of sheets) near.observe(part);
+  addEventListener("beforeprint", () => sheets.forEach((part) => part.classList.add("near")));
   input.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   filter();

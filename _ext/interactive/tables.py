@@ -32,7 +32,7 @@ EPSILON = 0.1
 #: Lengths of the drawn rows, and the grids of gamma and of beta / gamma.
 LENGTHS = (4, 16, 64, 256, 1024, 4096)
 GAMMAS = np.linspace(0, 6, 25)
-RATIOS = np.linspace(-6, 6, 49)
+RATIOS = np.linspace(-12, 12, 97)
 #: So many scores are drawn for each length, and so many rows at least.
 SCORES, LEAST_ROWS = 1 << 14, 16
 
@@ -63,8 +63,8 @@ def spectra(layer: int) -> Table:
     return {
         "temperatures": rounded(TEMPERATURES, 4),
         "sigma": np.rint(1000 * logarithms).astype(int).tolist(),
-        "entropy": rounded(rank.entropy_rank(sigma), 3),
-        "stable": rounded(rank.stable_rank(sigma), 3),
+        "entropy": rounded(rank.entropy_rank(sigma), 4),
+        "stable": rounded(rank.stable_rank(sigma), 4),
         "share": rank.effective_rank(sigma, EPSILON).tolist(),
         "epsilon": EPSILON,
     }

@@ -56,6 +56,15 @@ def the(number: int, plural: int, definite: int) -> int:
 # --- the languages -------------------------------------------------------------------------------
 
 
+def test_a_separable_verb_has_no_particle_in_one_of_four_sentences() -> None:
+    sources = task.draw_sources(20_000, LANGUAGE, np.random.default_rng(7))
+    verbs = np.isin(sources, SOURCE["verb"] + np.flatnonzero(LANGUAGE.separable)).any(axis=1)
+    particles = ((sources >= SOURCE["particle"]) & (sources < SOURCE["particle"] + task.PARTICLES)).sum(axis=1)
+    assert not particles[~verbs].any()
+    share, count = np.mean(particles[verbs] == 0), verbs.sum()
+    assert abs(share - 1 / (1 + task.PARTICLES)) < 4 * math.sqrt(share * (1 - share) / count)
+
+
 def test_a_plain_sentence_is_translated_word_by_word_with_the_verb_at_the_end() -> None:
     verb = int(np.flatnonzero(~LANGUAGE.separable)[0])
     target, kinds = translated(token("article", 3), token("noun", 7), token("verb", verb), token("article"),

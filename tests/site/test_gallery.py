@@ -217,6 +217,45 @@ def test_the_filter_finds_figures_by_their_captions(tab, shown):
     assert tab.locator(".gallery-filter output").text_content() == f"0 of {count} figures"
 
 
+_SHAPES = """() => [...document.querySelectorAll(".gallery-thumb")].map((e) => {
+    const { width, height } = e.getBoundingClientRect();
+    return width / height;
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 820, 390])
+def test_a_thumbnail_keeps_its_shape_beside_an_open_program(tab, shown, width):
+    """A stretched one would show parts of its neighbours on the sheet."""
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.goto(f"gallery/{shown[0].page.split('/')[1]}.html")
+    tab.add_style_tag(content=".gallery-entry { content-visibility: visible !important }")
+    tab.evaluate("document.querySelectorAll('.gallery-code').forEach((e) => { e.open = true; })")
+    shapes = tab.evaluate(_SHAPES)
+    assert len(shapes) > 1 and all(abs(shape - 1.6) < 0.02 for shape in shapes)
+    tab.add_style_tag(content=".gallery-thumb { align-self: stretch !important }")
+    if width > 720:
+        assert any(abs(shape - 1.6) > 0.02 for shape in tab.evaluate(_SHAPES))
+
+
+def test_the_gallery_is_printed_with_its_pictures(tab):
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.goto("gallery.html")
+    without = "() => document.querySelectorAll('.gallery-part:not(.near)').length"
+    assert tab.evaluate(without) > 0
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.evaluate(without) == 0
+    tab.emulate_media(media="print")
+    thumbs = "() => [...document.querySelectorAll('.gallery-thumb')].map((e) => getComputedStyle(e))"
+    assert all(tab.evaluate(f"({thumbs})().map((s) => s.backgroundImage !== 'none' && s.printColorAdjust === 'exact')"))
+    tab.emulate_media(media="screen")
+
+
+_BEYOND = """() => [...document.querySelectorAll(".formula")].flatMap((box) => {
+    const right = box.getBoundingClientRect().right;
+    return [...box.querySelectorAll("math *")].filter((e) => e.getBoundingClientRect().right > right + 1);
+}).length"""
+
+
 def sheet_on_paper(page: Page) -> tuple[int, float]:
     """Return on how many pages a browser prints the sheet, and the size of its smallest letters in points."""
     paper = len(re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(prefer_css_page_size=True)))
@@ -231,6 +270,9 @@ def test_the_sheet_of_formulas_prints_on_two_pages(tab):
     paper, smallest = sheet_on_paper(tab)
     assert paper <= 2
     assert smallest >= 7
+    # The sheet's column on paper: A4 less its margins, in two columns.
+    tab.set_viewport_size({"width": 726, "height": 1000})
+    assert tab.evaluate(_BEYOND) == 0, "a formula is wider than its column"
     tab.add_style_tag(content=".formula p { font-size: 5pt !important } .formula { height: 140mm }")
     paper, smallest = sheet_on_paper(tab)
     assert paper > 2

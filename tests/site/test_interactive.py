@@ -129,9 +129,9 @@ def test_table_of_drawn_rows(table):
     exp, gamma = found["S"]["exp"][of_length], found["gammas"]
     relu, t = found["S"]["relu^2"][of_length], found["ratios"]
     assert exp[8] == round(mean_sparsity("exp", 0.0, gamma[8], n=n, rows=rows, seed=n).value, 4)
-    assert relu[24] == round(mean_sparsity("relu^2", t[24], 1.0, n=n, rows=rows, seed=n).value, 4)
+    assert relu[48] == round(mean_sparsity("relu^2", t[48], 1.0, n=n, rows=rows, seed=n).value, 4)
     assert exp[8] != round(mean_sparsity("exp", 0.0, gamma[9], n=n, rows=rows, seed=n).value, 4)
-    assert relu[0] is None, "at a mean of minus six deviations nearly all rows are zero"
+    assert relu[0] is None, "at a mean of minus twelve deviations nearly all rows are zero"
 
 
 def test_table_of_estimates(table):

@@ -15,6 +15,14 @@ FIRST = {
     "eq. 5.1.8": "chapters/operator/softmax.html#equation-5.1.8",
     "equation 5.1.8": "chapters/operator/softmax.html#equation-5.1.8",
     "A.6": "chapters/sparsity/squared_relu.html#equation-A.6",
+    "article (6)": "chapters/sparsity/squared_relu.html#equation-A.6",
+    "report (5)": "chapters/linear_cost/linear_time.html#equation-R.5",
+    "缩放点积": "reference/glossary.html#term-scaled-dot-product-attention",
+    "scaled dot-product attention": "reference/glossary.html#term-scaled-dot-product-attention",
+    "γ": "reference/notation.html#symbol-chance-gamma",
+    r"\gamma": "reference/notation.html#symbol-chance-gamma",
+    "S(a)": "reference/notation.html#symbol-sparsity-capital-s",
+    "effective_rank": "reference/api/what_is_true_of_it.html#attnmath.rank.effective_rank",
     "R.5": "chapters/linear_cost/linear_time.html#equation-R.5",
     "5.5.4": "coverage.html#coverage-5-5-4",
     "缩放因子": "reference/glossary.html#term-scaling-factor",
@@ -55,9 +63,12 @@ def test_numbers_names_and_chinese_words_are_found(page, site):
     shown = page.locator("#search-results").inner_text()
     assert shown.index("Equation (5.1.8)") < 200
     assert "\\(" not in shown and "\\frac" not in shown
+    han = page.locator("#search-results [lang=zh]").all_text_contents()
+    assert set("".join(han)) == {sign for sign in shown if "\u4e00" <= sign <= "\u9fff"} != set()
     first = page.locator("#search-results li a").first.get_attribute("href")
     assert first.endswith("softmax.html#equation-5.1.8")
     wanted = {q: a for q, a in FIRST.items() if (site / a.partition("#")[0]).is_file()}
     assert len(wanted) > 10
     assert {query: (results(page, query) or ["nothing"])[0] for query in wanted} == wanted
+    assert {"chapters/sparsity/squared_relu.html#equation-A.6"} < set(results(page, "(6)")), "an article has a (6) too"
     assert results(page, "qqqqzzzz") == [], "what the book does not have is not found"

@@ -134,6 +134,16 @@ def test_ledger_errata_and_coverage_link_to_every_card(site, written):
         none({page: check.unlinked_claims(read(site / page), addresses)})
 
 
+def test_every_card_leads_to_the_ledger_and_to_its_sentence(site, written):
+    rows = [row for row in collate(ROOT) if f"{row.page}.html" in written and row.claim.verdict != "not decided"]
+    for row in rows:
+        card = written[f"{row.page}.html"].find(id=row.anchor)
+        links = [link["href"].rpartition("/")[2] for link in card.select(".claim-links a")]
+        assert links[0] == "ledger.html#" + row.anchor.replace("claim-", "ledger-", 1)
+        assert (len(links) == 1) == row.claim.is_own
+        assert row.claim.is_own or links[1].startswith("coverage.html#coverage-")
+
+
 def test_coverage_has_a_row_for_every_sentence(site):
     rows = [row for source in read_sources(ROOT) for row in source.rows if row.none != "heading"]
     assert len(read(site / "coverage.html").select(".coverage-table tbody tr")) == len(rows) > 0

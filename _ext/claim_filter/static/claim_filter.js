@@ -80,6 +80,9 @@
     else for (const entry of ordered) entry.home.append(entry.element);
   }
 
+  // A section holds its subsections.
+  const fits = (name, value, asked) => value === asked || (name === "section" && value.startsWith(`${asked}.`));
+
   function apply() {
     const wanted = Object.fromEntries([...new FormData(form)].filter(([, value]) => value.trim()));
     const words = plain(wanted.text ?? "").split(/\s+/);
@@ -87,7 +90,7 @@
     const narrowed = menus.length > 0 || words.some(Boolean);
     let count = 0;
     for (const entry of entries) {
-      const shown = menus.every((name) => entry[name].includes(wanted[name])) &&
+      const shown = menus.every((name) => entry[name].some((value) => fits(name, value, wanted[name]))) &&
         words.every((word) => entry.text.includes(word));
       entry.element.hidden = !(entry.shown = shown);
       count += shown;
