@@ -1,6 +1,6 @@
 """attnmath: attention mathematics, derived, measured and tested.
 
-Rooms, each named by what the textbook calls the thing:
+Rooms, each named by what the textbook calls the thing, among them:
 
 * `attnmath.attention`: softmax, its Jacobian, scaled dot-product attention and its masks;
 * `attnmath.dot_product`: the laws of a score with random components;
@@ -8,10 +8,10 @@ Rooms, each named by what the textbook calls the thing:
 * `attnmath.gradients` and `attnmath.initialisation`: closed-form gradients, and how signals start out;
 * `attnmath.spectrum` and `attnmath.rank`: the attention matrix as an operator, and its ranks;
 * `attnmath.sparsity`: the l1/l2 sparsity of attention in closed forms that are accurate everywhere;
-* `attnmath.heads`: queries and keys of a trained encoder; `python -m attnmath.heads.extract` makes them;
+* `attnmath.heads`: queries and keys of a trained encoder and of small decoders;
 * `attnmath.estimate`: Monte Carlo estimates with their standard errors;
 * `attnmath.experiments` and `attnmath.recall`: seeded experiments, and the models that are trained to look up pairs;
-* `attnmath.derive`: the sympy derivations, one small module per result;
+* `attnmath.derive`: derivations whose lines are verified one by one, and the rules that they use;
 * `attnmath.ledger`: claims, verdicts, and the evidence a verdict needs;
 * `attnmath.figures`: functions that draw on given Axes, and `show`, which ends a figure cell.
 

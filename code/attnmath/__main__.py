@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-
 from attnmath import __version__
-from attnmath.commands import COMMANDS
+from attnmath.commands import COMMANDS, Parser
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print each command with what it does; return 0."""
-    parser = argparse.ArgumentParser(prog="python -m attnmath", description="List the commands of the package.")
+    parser = Parser(prog="python -m attnmath", description="List the commands of the package.")
     parser.add_argument("--version", action="version", version=f"attnmath {__version__}")
     parser.parse_args(arguments)
     print(f"attnmath {__version__} is a package to import, with these commands (each has --help):\n")

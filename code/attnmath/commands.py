@@ -72,7 +72,7 @@ class Command:
             f"After Ctrl-C: {kept}.",
         )
         about = self.about.partition(": ")[2]
-        return _Parser(
+        return Parser(
             prog=self.name,
             description=about[:1].upper() + about[1:],
             epilog="\n\n".join(parts),
@@ -127,6 +127,8 @@ def table(text: str) -> Path:
     path = Path(text)
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"expected a file to write, got the folder {path}")
+    if path.suffix.lower() == ".json":
+        raise argparse.ArgumentTypeError(f"expected a table such as {path.with_suffix('.csv')}, got {path}, its record")
     return _place(path.absolute().parent, "a file to write", path)
 
 
@@ -201,10 +203,11 @@ class _Names(dict[str, str]):
         return name.upper()
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line; the usage is what --help is for."""
 
     def error(self, message: str) -> NoReturn:
+        """End the program with the message and the status 2."""
         self.exit(2, f"{self.prog}: {message} (--help lists the options)\n")
 
 

@@ -154,9 +154,9 @@ def gaussian_density(x: Real[ArrayLike, "*points"], d_k: int) -> Float[Numpy, "*
 
 
 def _scaled_points(x: ArrayLike, d_k: int) -> tuple[Floats, int]:
-    """x sqrt(d_k), and d_k. Beyond 1e100 both tails are 0 in floating point, and squares still far from overflow."""
+    """x sqrt(d_k), and d_k. Beyond 1e70 both tails are 0 in floating point, and fourth powers far from overflow."""
     d_k = positive_integer(d_k, "d_k")
-    return np.clip(floats(x, "x", at_least=1), -1e100, 1e100) * np.sqrt(d_k), d_k
+    return np.clip(floats(x, "x", at_least=1), -1e70, 1e70) * np.sqrt(d_k), d_k
 
 
 def _normal_density(z: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,18 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from attnmath.arrays import Array, ArrayLike
-from attnmath.checks import about, exponent, floats, in_range, instance, number, positive_integer, silent, unit_scaled
+from attnmath.checks import (
+    about,
+    broadcast,
+    exponent,
+    floats,
+    in_range,
+    instance,
+    number,
+    positive_integer,
+    silent,
+    unit_scaled,
+)
 
 
 @dataclass(frozen=True)
@@ -33,10 +45,16 @@ class Estimate:
             raise ValueError(f"value, standard_error: expected finite numbers, got {problem}") from None
         if np.any(error < 0):
             raise ValueError(f"standard_error: expected finite and non-negative, got {value} and {error}")
+        if broadcast(value=value, standard_error=error)[0].shape != value.shape:
+            raise ValueError(f"standard_error: expected no more numbers than the values, got shape {error.shape}")
 
     def interval(self, z: float = 1.96) -> tuple[Float[Array, "*shape"] | float, Float[Array, "*shape"] | float]:
         """Return value - z * error and value + z * error; z = 1.96 covers 95 % of a normal law."""
-        return self.value - z * self.standard_error, self.value + z * self.standard_error
+        z = number(z, "z")
+        if not math.isfinite(z):
+            raise ValueError(f"z: expected a finite number, got {z}")
+        value, error = np.asarray(self.value)[()], np.asarray(self.standard_error)[()]
+        return value - z * error, value + z * error
 
     def __str__(self) -> str:
         if np.ndim(self.value):

@@ -78,7 +78,7 @@ def block_matrix(choice: Integer[ArrayLike, "n"], experts: Real[ArrayLike, "E d 
     """
     experts = finite(real_array(experts, "experts", ndim=3), "experts")
     xp = array_namespace(experts)
-    choice = integers(choice, "choice", like=experts)
+    choice = xp.astype(integers(choice, "choice", like=experts), xp.int64)
     if bool(xp.any(choice < 0)) or bool(xp.any(choice >= experts.shape[0])):
         raise ValueError(f"choice: expected experts from 0 to {experts.shape[0] - 1}, got {choice}")
     n, d, d_out = choice.shape[0], experts.shape[1], experts.shape[2]

@@ -26,23 +26,13 @@ from attnmath.online import summarise
 from attnmath.random_features.maps import positive
 
 MODULES = (
-    "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark",
-    "experts", "feature_maps", "fixed_patterns", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder",
-    "heads.extract", "heads.load", "heads.locality", "heads.positional", "heads.pruning", "initialisation",
-    "kernels", "mixing", "online", "patterns", "positions", "random_features.attention",
-    "heads.extract", "heads.load", "initialisation", "kernels", "mechanisms", "mixing", "online", "patterns",
-    "positions", "random_features.attention",
-    "random_features.maps", "random_features.optimal", "random_features.orthogonal", "random_features.projections",
-    "random_features.variance", "rank", "reachability", "sparsity", "spectrum",
-    "random_features.variance", "rank", "residual_attention", "sparsity", "spectrum",
-    "attention", "cost", "depth", "dot_product", "estimate", "expansion", "experiments.sparsity_benchmark", "experts",
-    "feature_maps", "frozen_heads", "gaussian_rows", "gradients", "heads.corpus", "heads.encoder", "heads.extract",
-    "heads.load", "initialisation", "johnson_lindenstrauss", "kernels", "mixing", "online", "patterns",
     "attention", "bidirectional", "cost", "depth", "dot_product", "estimate", "expansion",
-    "experiments.sparsity_benchmark", "experts", "feature_maps", "gaussian_rows", "gradients", "heads.corpus",
-    "heads.encoder", "heads.extract", "heads.load", "initialisation", "kernels", "mixing", "online", "patterns",
-    "random_features.attention", "random_features.maps", "random_features.optimal", "random_features.orthogonal",
-    "random_features.projections", "random_features.variance", "rank", "sparsity", "spectrum",
+    "experiments.sparsity_benchmark", "experts", "feature_maps", "fixed_patterns", "frozen_heads", "gaussian_rows",
+    "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "heads.locality",
+    "heads.positional", "heads.pruning", "initialisation", "johnson_lindenstrauss", "kernels", "mechanisms",
+    "mixing", "online", "patterns", "positions", "random_features.attention", "random_features.maps",
+    "random_features.optimal", "random_features.orthogonal", "random_features.projections",
+    "random_features.variance", "rank", "reachability", "residual_attention", "sparsity", "spectrum",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}

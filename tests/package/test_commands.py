@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import functools
 import json
@@ -133,11 +134,11 @@ names, file, lacking, model = json.loads(sys.argv[1])
 sys.modules |= dict.fromkeys(lacking)
 from attnmath import commands
 seen = []
-parse = commands._Parser.parse_args
+parse = commands.Parser.parse_args
 def remember(self, *given):
     seen.append([(a.option_strings or [a.metavar], a.help) for a in self._actions])
     return parse(self, *given)
-commands._Parser.parse_args = remember
+commands.Parser.parse_args = remember
 def ask(main, *arguments):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -273,7 +274,9 @@ def test_a_place_without_the_right_to_write_is_named(tmp_path: Path, monkeypatch
 
     assert commands.folder(str(tmp_path / "a" / "b")) == tmp_path / "a" / "b" and not (tmp_path / "a").exists()
     monkeypatch.setattr(commands.os, "access", lambda path, rights: False)
-    with pytest.raises(Exception, match=f"expected a folder to write to, got .*, and {tmp_path} cannot be written"):
+    with pytest.raises(
+        argparse.ArgumentTypeError, match=f"expected a folder to write to, got .*, and {tmp_path} cannot be written"
+    ):
         commands.folder(str(tmp_path / "a"))
 
 

@@ -314,13 +314,17 @@ def test_the_command_resumes_and_its_file_can_be_read(small: Path, tmp_path: Pat
         train, "one_seed", lambda settings, *rest: done.append(settings.seed) or one_seed(settings, *rest)
     )
     assert train.main(["--out", str(out), *line]) == 0
-    assert done == [3, 5] and [path.name for path in sorted(out.iterdir())] == ["decoder.json", "decoder.npz"]
+    assert done == [3, 5] and [path.name for path in sorted(out.iterdir())] == [
+        "decoder.json", "decoder.npz", "decoder.parts"]  # fmt: skip
     decoders, record = read_decoders(out / "decoder.npz"), json.loads((out / "decoder.json").read_text())
     assert decoders.seeds == (3, 5) and decoders.n == 16
     assert record["sha256"] == hashlib.sha256((out / "decoder.npz").read_bytes()).hexdigest()
     assert [run["seed"] for run in record["runs"]] == [3, 5] and record["settings"]["steps"] == 2
     assert train.main(["--out", str(tmp_path / "again"), *line]) == 0
     assert (tmp_path / "again/decoder.npz").read_bytes() == (out / "decoder.npz").read_bytes()
+    done.clear()
+    assert train.main(["--out", str(out), *line[:2], "--seeds", "3", "5", "7", "--steps", "2"]) == 0
+    assert done == [7], "a seed that is done is not repeated"
 
 
 @pytest.mark.parametrize(

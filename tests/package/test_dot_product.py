@@ -272,3 +272,10 @@ def test_a_block_takes_thirty_two_mebibytes() -> None:
 def test_the_density_of_two_components_is_laplaces_down_to_0() -> None:
     x = np.array([0.0, 1e-9, 1e-6, 1e-3, 0.1, 1.0, 5.0])
     assert dp.gaussian_density(x, 2) == pytest.approx(np.sqrt(0.5) * np.exp(-np.sqrt(2) * x), abs=1e-9)
+
+
+@pytest.mark.parametrize("d_k", [2, 64, 2 * 10**6, 10**9])
+def test_far_out_the_density_is_zero_and_the_tail_whole(d_k: int) -> None:
+    x = np.asarray([1e70, -1e76, 1e78, -1e90, 1e308])
+    with np.errstate(all="raise", under="ignore"):
+        np.testing.assert_array_equal(dp.gaussian_density(x, d_k), np.zeros(5))

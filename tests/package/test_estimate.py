@@ -210,3 +210,15 @@ def test_a_slope_is_that_of_two_rows_of_numbers() -> None:
     for name, given in (("x", ([[0.0, 1.0, 2.0]], [0.0, 1.0, 2.0])), ("y", ([0.0, 1.0, 2.0], [[0.0, 1.0, 2.0]]))):
         with pytest.raises(ValueError, match=f"{name}: expected 1 dimensions, got shape"):
             slope(*given)
+
+
+def test_an_interval_names_what_it_cannot_use() -> None:
+    low, high = Estimate([1.0, 2.0], 0.5).interval(2)
+    assert low.tolist() == [0.0, 1.0] and high.tolist() == [2.0, 3.0]
+    for z, error in (("a", TypeError), (float("nan"), ValueError), (float("inf"), ValueError)):
+        with pytest.raises(error, match="z: expected"):
+            Estimate(1.0, 0.1).interval(z)
+    with pytest.raises(ValueError, match="standard_error: expected no more numbers than the values"):
+        Estimate(1.0, np.ones(2))
+    with pytest.raises(ValueError, match="value, standard_error: expected shapes that broadcast"):
+        Estimate(np.ones(2), np.ones(3))

@@ -108,3 +108,17 @@ def test_the_gradients_of_weights_and_layers_are_those_of_the_drawn_matrices() -
     X, G = rng.standard_normal((2, n, d))
     stack = stack_gradients(X, weights, G / np.linalg.norm(G))
     np.testing.assert_allclose(layers[1], [np.linalg.norm(layer.W_Q) for layer in stack], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: gradient_flow.layer_gradients(10**9), "depth, width, draws"),
+        (lambda: gradient_flow.layer_gradients(2, n=10**9), "n, width, draws"),
+        (lambda: gradient_flow.query_gradient([10**9]), "lengths, width, draws"),
+        (lambda: gradient_flow.weights_gradient([4], width=10**6), "lengths, width, draws"),
+    ],
+)
+def test_what_does_not_fit_into_memory_is_named_before_it_is_drawn(call, names) -> None:
+    with pytest.raises(ValueError, match=f"{names}: expected a result of at most"):
+        call()

@@ -208,7 +208,7 @@ def scalars() -> dict[str, Any]:
         "three": [1.0, 2.0, 3.0], "two huge": [1e308, -1e308], "two negative": [-1.0, -2.0], "two zero": [0.0, 0.0],
         "ragged": [[1.0], [1.0, 2.0]], "matrix": np.ones((2, 2)), "rank 3": np.ones((2, 2, 2)),
         "empty": np.ones((0, 2)), "masked": np.ma.masked_array([1.0, 2.0], [True, False]), "Estimate": TWO,
-        "another Estimate": Estimate(np.ones(3), np.ones(3)), "a bar missing": Estimate(np.ones(2), np.ones(3)),
+        "another Estimate": Estimate(np.ones(3), np.ones(3)), "one number": Estimate(1.0, 0.1),
         "negative Estimate": Estimate(-np.ones(2), np.ones(2)), "a function": len, "a class": int,
     }  # fmt: skip
     try:

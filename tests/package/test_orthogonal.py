@@ -181,3 +181,9 @@ def test_relative_variances_stay_exact_where_the_kernel_overflows() -> None:
 def test_errors_say_what_is_expected(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("d", [2, 5, 64, 200])
+def test_far_out_the_covariance_of_cosines_is_nothing_at_once(d: int) -> None:
+    squares = np.asarray([1e9, 1e12, 1e16, 1e20, 1e308])
+    np.testing.assert_allclose(orthogonal.cosine_covariance(squares, d), 0, atol=1e-13)

@@ -719,3 +719,23 @@ def test_a_file_system_without_locks_serves_as_well(tmp_path: Path, monkeypatch:
     with TABLE.locked(tmp_path / "t.csv"):
         pass
     assert (tmp_path / "t.csv").read_text() == ",".join(COLUMNS) + "\n", "the cut line is gone"
+
+
+@pytest.mark.parametrize("module", ["recall", "translation"])
+def test_a_table_is_not_overwritten_by_its_record(module: str, tmp_path: Path) -> None:
+    """The record of NAME.csv is NAME.json, so that a table of this name would be lost."""
+    path = tmp_path / "runs.json"
+    command = [sys.executable, "-m", f"attnmath.{module}", "--out", str(path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode == 2 and f"got {path}, its record" in said.stderr and said.stderr.count("\n") == 1
+    with pytest.raises(ValueError, match="path: expected a table such as .*runs.csv, got .*runs.json"):
+        sweep.write_provenance(path, "")
+    with pytest.raises(ValueError, match="path: expected a table such as .*runs.csv, got .*runs.json"):
+        sweep.sweep([], path)
+
+
+def test_a_choice_without_a_run_is_no_success(tmp_path: Path) -> None:
+    line = ["--designs", "width", "--attentions", "decay", "--out", str(tmp_path / "r.csv")]
+    said = subprocess.run([sys.executable, "-m", "attnmath.recall", *line], capture_output=True, text=True, check=False)
+    assert said.returncode == 2 and "expected options that give at least one run" in said.stderr
+    assert not list(tmp_path.iterdir())

@@ -488,7 +488,7 @@ def test_controls_are_told_from_their_designs() -> None:
         row["bleu"] = float(row["hidden"])
     assert results.by_seed(rows, "fixed", 500, "bleu").tolist() == [128, 128]
     assert results.by_seed(rows, "fixed", 500, "bleu", equal=True).tolist() == [184, 184]
-    with pytest.raises(ValueError, match="pairs: expected a number of pairs that single has"):
+    with pytest.raises(ValueError, match="pairs, equal: expected a setting of single"):
         results.by_seed(rows, "single", 500, "bleu", equal=True)
 
 
@@ -500,3 +500,10 @@ def test_the_shipped_table_is_the_one_of_its_record() -> None:
     wanted = {(run.design, run.pairs, run.hidden, run.seed) for run in sweep.grid(seeds=results.complete_seeds(rows))}
     assert wanted <= {(row["design"], row["pairs"], row["hidden"], row["seed"]) for row in rows}
     assert TABLE.read(path) == rows
+
+
+@pytest.mark.parametrize("gone", [[("fixed", 0)], [("fixed", 0), ("learned", 4)]])
+def test_a_verdict_pairs_runs_of_one_seed(gone) -> None:
+    rows = [row for row in results.load_results() if (row["design"], row["seed"]) not in gone]
+    with pytest.raises(ValueError, match="rows: expected every setting for each of the seeds"):
+        verdicts.judge(rows, "better in low resource")

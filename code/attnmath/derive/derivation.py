@@ -27,6 +27,7 @@ from typing import Any
 
 import sympy as sp
 
+from attnmath.checks import instance
 from attnmath.derive import notation
 from attnmath.derive.equality import differs, equal, is_exceeded
 from attnmath.derive.rule import contradiction
@@ -108,6 +109,8 @@ class Derivation:
         Raises `DerivationError` when the line does not follow, when it repeats the line before it, when
         a rule is not needed, when the definitions of the chain contradict one another, and when the mistake passes.
         """
+        for rule in rules:
+            instance(rule, Rule, "rules")
         self._add(Line(_exact(line, "line"), "=", _reason(rules, because), rules, None, _mistake(mistake)))
 
     def at_most(self, line: Any, *rules: Rule, gap: Any, because: str, mistake: tuple[str, Any] | None = None) -> None:

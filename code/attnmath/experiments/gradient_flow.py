@@ -13,11 +13,18 @@ from jaxtyping import Float
 
 from attnmath import estimate
 from attnmath.arrays import Numpy
-from attnmath.checks import about, flag, non_negative_integer, number, positive_integer
+from attnmath.checks import about, fits_memory, flag, non_negative_integer, number, positive_integer
 from attnmath.estimate import Estimate
 from attnmath.experiments.arguments import several, widths_of
 from attnmath.gradients import attention_gradients, stack_gradients, stage_gradients
 from attnmath.initialisation import draw_weights
+
+
+def _of_length(lengths: Sequence[int], width: int, draws: int) -> list[int]:
+    """Return the lengths, if rows, scores and weights of all draws fit into memory at each of them."""
+    lengths = widths_of(lengths, "lengths")
+    fits_memory("lengths, width, draws", draws, max(*lengths, width), max(*lengths, width))
+    return lengths
 
 
 def query_gradient(
@@ -31,6 +38,7 @@ def query_gradient(
     """
     width, draws, seed = positive_integer(width, "width"), several(draws, "draws"), non_negative_integer(seed, "seed")
     shared, scaled, queries = flag(shared, "shared"), flag(scaled, "scaled"), number(queries, "queries")
+    lengths = _of_length(lengths, width, draws)
 
     def squares(n: int) -> Float[Numpy, "{draws}"]:
         rng = np.random.default_rng((seed, n, shared, scaled))
@@ -42,7 +50,6 @@ def query_gradient(
         found = stage_gradients(queries * X[:, :1] @ W_Q, K, V, G, scale=None if scaled else 1.0).Q
         return np.sum(np.square(found), axis=(1, 2))
 
-    lengths = widths_of(lengths, "lengths")
     with np.errstate(all="ignore"), about("queries"):
         return estimate.stack([estimate.mean(squares(n)) for n in lengths])
 
@@ -57,6 +64,7 @@ def weights_gradient(
     """
     width, draws, seed = positive_integer(width, "width"), several(draws, "draws"), non_negative_integer(seed, "seed")
     queries = number(queries, "queries")
+    lengths = _of_length(lengths, width, draws)
 
     def squares(n: int) -> Float[Numpy, "{draws}"]:
         rng = np.random.default_rng((seed, n))
@@ -66,7 +74,6 @@ def weights_gradient(
         found = attention_gradients(X, queries * W_Q, W_K, W_V, G).W_Q
         return np.sum(np.square(found), axis=(1, 2))
 
-    lengths = widths_of(lengths, "lengths")
     with np.errstate(all="ignore"), about("queries"):
         return estimate.stack([estimate.mean(squares(n)) for n in lengths])
 
@@ -80,9 +87,11 @@ def layer_gradients(
     residual : each layer adds its input to its output.  scaled : divide scores by sqrt(width).
     """
     depth, n, width = positive_integer(depth, "depth"), positive_integer(n, "n"), positive_integer(width, "width")
-    residual, scaled = flag(residual, "residual"), flag(scaled, "scaled")
+    residual, scaled, draws = flag(residual, "residual"), flag(scaled, "scaled"), several(draws, "draws")
+    fits_memory("depth, width, draws", draws, depth, 3, width, width)
+    fits_memory("n, width, draws", draws, 2, n, max(n, width))
     drawn = []
-    for draw in range(several(draws, "draws")):
+    for draw in range(draws):
         rng = np.random.default_rng((non_negative_integer(seed, "seed"), draw))
         weights = [draw_weights(width, width, 3, rng) for _ in range(depth)]
         drawn.append((np.stack(weights), rng.standard_normal((2, n, width))))

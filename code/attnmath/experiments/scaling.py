@@ -76,6 +76,7 @@ def row_statistics(
     sqrt(d_k); both come from the same queries and keys.
     """
     keys, rows, sigma = positive_integer(keys, "keys"), several(rows, "rows"), positive(sigma, "sigma")
+    fits_memory("keys, rows", keys, rows)
     found: dict[str, tuple[list[Estimate], list[Estimate]]] = {name: ([], []) for name in ROW_STATISTICS}
     for d_k, rng in zip(widths, _streams(widths, seed), strict=True):
         scores = dot_product.score_rows(d_k, keys, rows, rng, sigma=sigma)
@@ -123,6 +124,7 @@ def gain_without_scaling(
     exchanged : exchange the two versions of each row at random, so that there is no effect.
     """
     d_k, keys, rows = positive_integer(d_k, "d_k"), positive_integer(keys, "keys"), several(rows, "rows")
+    fits_memory("keys, rows", keys, rows)
     exchanged = flag(exchanged, "exchanged")
     (rng,) = _streams([d_k], seed)
     scores = dot_product.score_rows(d_k, keys, rows, rng)

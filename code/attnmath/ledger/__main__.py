@@ -7,16 +7,17 @@ is 1 if there is one.
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 from attnmath import commands
-from attnmath.ledger import VERDICTS, LedgerError, audit, collate
+from attnmath.ledger import VERDICTS, LedgerError, audit, collate, coverage
 
 _COMMAND = commands.Command(
     "attnmath.ledger",
     __doc__,
     takes="some seconds.",
     writes="nothing; the counts and the problems are printed.",
-    kept="there is nothing to go on with",
+    kept="nothing was to be written",
 )
 
 
@@ -27,9 +28,12 @@ def main(arguments: list[str] | None = None) -> int:
                         help="the folder that holds chapters/; default: the current one")  # fmt: skip
     root = parser.parse_args(arguments).root
     try:
-        counts, problems = Counter(row.claim.verdict for row in collate(root)), audit(root)
+        counts = Counter(row.claim.verdict for row in collate(root))
+        problems = audit(root) if counts else ["no claims below chapters/"]
+        if (Path(root) / "chapters" / "sources").is_dir():
+            problems += coverage.problems(root)
     except KeyboardInterrupt:
-        return _COMMAND.end("interrupted; nothing was to be written", 130)
+        return _COMMAND.end(f"interrupted; {_COMMAND.kept}", 130)
     except (OSError, LedgerError) as error:
         parser.error(str(error))
     print(", ".join(f"{counts[v]} {v}" for v in VERDICTS))

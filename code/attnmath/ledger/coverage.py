@@ -165,7 +165,10 @@ def tags_of(text: str) -> list[str]:
 
 
 def _source(path: Path) -> Source:
-    table = yaml.load(path.read_text(encoding="utf-8"), Loader=TABLES)
+    try:
+        table = yaml.load(path.read_text(encoding="utf-8"), Loader=TABLES)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise LedgerError(f"{path.name}: expected YAML in UTF-8, got {' '.join(str(error).split())}") from None
     if not isinstance(table, dict) or set(table) != {"source", "shape", "rows"} or not table["shape"]:
         raise LedgerError(f"{path.name}: expected the keys source, shape and rows")
     return Source(table["source"], table["shape"], tuple(_sentence(row, path) for row in table["rows"]))

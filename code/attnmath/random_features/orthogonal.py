@@ -176,7 +176,9 @@ def cosine_covariance(square: Real[ArrayLike, "*shape"], d: int) -> Float[Numpy,
     t = square / 2
     far = t > _far(d)
     near = -_one_less_mean(np.where(far, 0.0, t), d, alternating=True)
-    return np.where(far, special.hyp1f1(d, d / 2, -np.where(far, t, 0.0)) - np.exp(-square), near)
+    # Beyond 1e5 the function is below the error, and scipy's takes long, or gives no number.
+    far_t = np.minimum(np.where(far, t, 0.0), 1e5)
+    return np.where(far, special.hyp1f1(d, d / 2, -far_t) - np.exp(-square), near)
 
 
 def log_mean_on_sphere(norm: Real[ArrayLike, "*shape"], d: int, *, radius: float) -> Float[Numpy, "*shape"]:

@@ -2,7 +2,7 @@
 
 Runs go through joblib, so that a cluster takes one line around the call and no change within it:
 
-    with joblib.parallel_config(backend="dask"):  # or "ray"; needs a connected client
+    with joblib.parallel_config(backend="dask"):  # needs a connected client
         sweep(grid(), "recall.csv")
 """
 

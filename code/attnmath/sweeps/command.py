@@ -26,8 +26,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--backend",
+        choices=("loky", "multiprocessing", "threading", "sequential"),
         default="loky",
-        help="joblib's way to run several at a time: loky (processes), dask, ray; default: loky",
+        metavar="NAME",
+        help="joblib's way to run several at a time: loky or multiprocessing (processes), threading, or sequential; "
+        "default: loky",
     )
     parser.add_argument("--device", default="cpu", help="where torch computes: cpu, cuda, ...; default: cpu")
 
@@ -39,6 +42,9 @@ def carry_out(given: argparse.Namespace, sweep: ModuleType, wanted: Iterable[obj
     """
     import joblib
 
+    wanted = list(wanted)
+    if not wanted:
+        raise ValueError("expected options that give at least one run, got none: these parts have no such setting")
     with joblib.parallel_config(backend=given.backend):
         count = sweep.sweep(wanted, given.out, jobs=given.jobs, device=given.device)
     return f"{count} new runs in {given.out}, described in {sweep.write_provenance(given.out, line)}"

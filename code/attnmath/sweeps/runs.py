@@ -17,6 +17,7 @@ import torch
 from tqdm import tqdm
 
 from attnmath.checks import flag, instance, non_negative_integer, path_to, positive_integer
+from attnmath.records import replace
 from attnmath.sweeps.tables import Table, rounded
 
 #: What one run is told: a dataclass whose fields are columns of the table.
@@ -45,7 +46,7 @@ def carry_out(
     locked meanwhile: a second sweep into it raises `ValueError`. A table with other columns raises `ValueError`
     and is left as it is.
     """
-    path, wanted = path_to(path, "path"), _wanted(settings, kind)
+    path, wanted = _table_path(path), _wanted(settings, kind)
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
         raise ValueError(f"jobs: expected a number of processes, -1 for all cores, or None, got {jobs!r}")
     flag(progress, "progress")
@@ -88,16 +89,25 @@ def each(name: str, values: Any, check: Callable[[Any, str], Any]) -> None:
 
 def write_provenance(path: str | Path, command: str, table: Table) -> Path:
     """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
-    rows, target = table.read(path), Path(path).with_suffix(".json")
+    path = _table_path(path)
+    rows, target = table.read(path), path.with_suffix(".json")
     settings = {name: sorted({row[name] for row in rows}) for name in table.settings}
     versions = {"python": platform.python_version(), "numpy": np.__version__, "torch": torch.__version__,
                 "joblib": joblib.__version__}  # fmt: skip
-    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     devices = sorted({row["device"] for row in rows})
     record = {"command": command, "versions": versions, "machine": platform.machine(), "devices": devices,
               "sha256": digest, "runs": len(rows), **settings}  # fmt: skip
-    target.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    replace(target, (json.dumps(record, indent=2) + "\n").encode())
     return target
+
+
+def _table_path(path: str | Path) -> Path:
+    """Return the path of a table, whose record has the same name and ends in .json."""
+    found = path_to(path, "path")
+    if found.suffix.lower() == ".json":
+        raise ValueError(f"path: expected a table such as {found.with_suffix('.csv')}, got {found}, its record")
+    return found
 
 
 def torch_device(device: str) -> torch.device:
@@ -126,6 +136,8 @@ def schedule(step: int, steps: int) -> float:
     (0.1, 1.0)
     """
     step, steps = non_negative_integer(step, "step"), positive_integer(steps, "steps")
+    if step > steps:
+        raise ValueError(f"step: expected at most {steps}, the number of steps, got {step}")
     warm = max(1, steps // 10)
     if step < warm:
         return (step + 1) / warm

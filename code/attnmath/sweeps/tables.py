@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from attnmath.checks import path_to
+from attnmath.records import replace
 
 try:
     import fcntl
@@ -81,7 +82,7 @@ class Table:
             texts = dict(zip(self.columns, line.split(","), strict=False))
             return self.place({name: self.parse(name, texts[name]) for name in self.settings})
 
-        _replace(path, "\n".join([header, *sorted(rows, key=place)]) + "\n")
+        replace(path, ("\n".join([header, *sorted(rows, key=place)]) + "\n").encode())
 
 
 def rounded(value: Any) -> Any:
@@ -105,13 +106,3 @@ def _lock(table: IO[str], path: Path) -> None:
         return
     if not same:  # locked by another sweep, or replaced by one that ended just now
         raise ValueError(f"path: expected a table that no other sweep writes, got {path}, which one is writing")
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

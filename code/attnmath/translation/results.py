@@ -84,7 +84,7 @@ def by_seed(
     chosen = {row["seed"]: row for row in rows if row["design"] == design and row["pairs"] == pairs
               and (row["hidden"] > smallest) == flag(equal, "equal")}  # fmt: skip
     if not chosen:
-        raise ValueError(f"pairs: expected a number of pairs that {design} has in the table, got {pairs}")
+        raise ValueError(f"pairs, equal: expected a setting of {design} in the table, got {pairs}, {equal}")
     values = [chosen[seed][parts[0]] - (chosen[seed][parts[1]] if len(parts) == 2 else 0) for seed in sorted(chosen)]
     return np.asarray(values, dtype=float)
 

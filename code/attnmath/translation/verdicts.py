@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from attnmath.arrays import Numpy
 from attnmath.checks import one_of
-from attnmath.translation.results import Comparison, Row, by_seed, compare
+from attnmath.translation.results import Comparison, Row, by_seed, compare, complete_seeds
 from attnmath.translation.table import EXTRA_PAIRS, PAIRS
 
 #: "Low resource", "standard" and "as good as" (in BLEU) of PREDICTIONS.md.
@@ -31,6 +31,10 @@ class Verdict(NamedTuple):
 def judge(rows: Sequence[Row], sentence: str) -> Verdict:
     """Apply the rule of one of `SENTENCES` to a table."""
     differences, rule = SENTENCES[one_of(sentence, SENTENCES, "sentence")]
+    seeds = sorted({row["seed"] for row in rows})
+    if complete_seeds(rows) != seeds:  # differences are of the same seed
+        raise ValueError(f"rows: expected every setting for each of the seeds {seeds}, got them all for the seeds "
+                         f"{complete_seeds(rows)}; leave out the others")  # fmt: skip
     found = differences(rows)
     comparisons = {name: compare(values, len(found)) for name, values in found.items()}
     return Verdict(rule(list(comparisons.values())), comparisons)
