@@ -53,8 +53,9 @@ class Estimate:
         z = number(z, "z")
         if not math.isfinite(z):
             raise ValueError(f"z: expected a finite number, got {z}")
-        value, error = np.asarray(self.value)[()], np.asarray(self.standard_error)[()]
-        return value - z * error, value + z * error
+        value, error = floats(self.value, "value"), floats(self.standard_error, "standard_error")
+        low, high = value - z * error, value + z * error
+        return (low, high) if value.ndim else (low.item(), high.item())
 
     def __str__(self) -> str:
         if np.ndim(self.value):

@@ -179,8 +179,11 @@ def test_the_sheet_of_formulas_has_every_number(site, pages):
 
 def test_a_formula_that_is_too_wide_is_broken_at_its_relations():
     assert formulas.broken("a=b") == "a=b"
-    tex = formulas.broken(r"S(a)=\frac{x_{i=1}}{y}<z,\qquad y=2", longest=5)
-    assert tex == r"\begin{aligned}S(a)&=\frac{x_{i=1}}{y}\\&<z\\y&=2\end{aligned}"
+    tex = r"S(a)=\frac{x_{i=1}}{y}<z,\qquad y=2"
+    broken = r"\begin{aligned}S(a)&=\frac{x_{i=1}}{y}\\&<z\\y&=2\end{aligned}"
+    assert formulas.broken(tex, longest=8) == broken
+    alone = r"\begin{aligned}&S(a)\\&=\frac{x_{i=1}}{y}\\&<z\\y&=2\end{aligned}"
+    assert formulas.broken(tex, longest=7) == alone, "a side that is too long for the line beside it"
 
 
 def test_displays_are_read_as_they_are_written():
@@ -247,7 +250,7 @@ def test_the_gallery_is_printed_with_its_pictures(tab):
     tab.emulate_media(media="print")
     thumbs = "() => [...document.querySelectorAll('.gallery-thumb')].map((e) => getComputedStyle(e))"
     assert all(tab.evaluate(f"({thumbs})().map((s) => s.backgroundImage !== 'none' && s.printColorAdjust === 'exact')"))
-    tab.emulate_media(media="screen")
+    tab.emulate_media(media="null")
 
 
 _BEYOND = """() => [...document.querySelectorAll(".formula")].flatMap((box) => {
