@@ -11,13 +11,16 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_torch_array
 from numpy.typing import NDArray
 
 from attnmath.arrays import Array
+
+if TYPE_CHECKING:
+    import torch
 
 #: Floating-point numbers in an array of numpy.
 Floats: TypeAlias = NDArray[Any]
@@ -206,6 +209,13 @@ def size_or_symbol(value: Any, name: str) -> Any:
     return int(value)
 
 
+def sizes_or_symbols(**values: Any) -> list[Any]:
+    """Return several sizes, as `size_or_symbol` does; arrays among them must broadcast."""
+    sizes = {name: size_or_symbol(value, name) for name, value in values.items()}
+    broadcast(**{name: size for name, size in sizes.items() if isinstance(size, np.ndarray)})
+    return list(sizes.values())
+
+
 def fits_memory(names: str, *sizes: int) -> None:
     """Raise an error, naming the arguments, if an array of these sizes would hold more than `MOST_NUMBERS`."""
     if math.prod(sizes) > MOST_NUMBERS:
@@ -234,6 +244,27 @@ def instance(value: Any, kind: type[Named], name: str) -> Named:
         article = "an" if library[0] in "aeiou" else "a"
         raise TypeError(f"{name}: expected {article} {library} {kind.__name__}, got {type(value).__name__}")
     return value
+
+
+def torch_device(device: str) -> torch.device:
+    """Return torch's device of that name, if torch can use it here.
+
+    >>> torch_device("cpu").type
+    'cpu'
+    """
+    import torch
+
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name such as cpu or cuda, got {type(device).__name__}")
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(
+            f"device: expected one that torch finds here, such as cpu, got {device!r} ({reason})"
+        ) from None
+    return found
 
 
 def path_to(value: str | Path, name: str) -> Path:

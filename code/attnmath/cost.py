@@ -21,6 +21,7 @@ from attnmath.checks import (
     positive_integer,
     silent,
     size_or_symbol,
+    sizes_or_symbols,
 )
 from attnmath.checks import function as checked_function
 
@@ -48,7 +49,7 @@ def attention_operations(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
     >>> attention_operations(3, 1, 1)["softmax"]
     39
     """
-    n, d_k, d_v = size_or_symbol(n, "n"), size_or_symbol(d_k, "d_k"), size_or_symbol(d_v, "d_v")
+    n, d_k, d_v = sizes_or_symbols(n=n, d_k=d_k, d_v=d_v)
     return {
         "scores": n**2 * dot_operations(d_k),
         "scaling": n**2,
@@ -65,7 +66,7 @@ def attention_traffic(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
     >>> attention_traffic(2, 3, 1)
     {'scores': 16, 'scaling': 8, 'softmax': 8, 'values': 8}
     """
-    n, d_k, d_v = size_or_symbol(n, "n"), size_or_symbol(d_k, "d_k"), size_or_symbol(d_v, "d_v")
+    n, d_k, d_v = sizes_or_symbols(n=n, d_k=d_k, d_v=d_v)
     return {
         "scores": 2 * n * d_k + n**2,
         "scaling": 2 * n**2,
@@ -76,7 +77,8 @@ def attention_traffic(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
 
 def projection_operations(n: Any, d_model: Any, d_out: Any) -> Any:
     """Operations of one projection (5.1.2) of n rows from d_model to d_out dimensions."""
-    return size_or_symbol(n, "n") * size_or_symbol(d_out, "d_out") * dot_operations(size_or_symbol(d_model, "d_model"))
+    n, d_model, d_out = sizes_or_symbols(n=n, d_model=d_model, d_out=d_out)
+    return n * d_out * dot_operations(d_model)
 
 
 def linear_attention_operations(
@@ -95,25 +97,26 @@ def linear_attention_operations(
     >>> linear_attention_operations(4, 2, 2)
     {'table': 0, 'sums': 34, 'numerators': 24, 'denominators': 12, 'quotients': 8}
     """
-    n, r, d_v = size_or_symbol(n, "n"), size_or_symbol(r, "r"), size_or_symbol(d_v, "d_v")
+    n, r, d_v, *chunks = sizes_or_symbols(n=n, r=r, d_v=d_v, **({} if chunk is None else {"chunk": chunk}))
     causal = flag(causal, "causal")
     rows = {"numerators": n * d_v * dot_operations(r), "denominators": n * dot_operations(r), "quotients": n * d_v}
-    chunk = None if chunk is None else size_or_symbol(chunk, "chunk")
     if not causal:
         return {"table": 0 * n, "sums": r * d_v * dot_operations(n) + r * (n - 1), **rows}
-    if chunk is None:
+    if not chunks:
         return {"table": 0 * n, "sums": n * r * (2 * d_v + 1), **rows}
+    chunk = chunks[0]
     if isinstance(n, int) and isinstance(chunk, int):
         whole, rest = divmod(n, chunk)
         parts = [(whole, chunk), (1, rest)] if rest else [(whole, chunk)]
     else:
         parts = [(n / chunk, chunk)]
-    rows["numerators"] += sum(count * c * d_v * 2 * c for count, c in parts)  # the table's part, and one addition
-    rows["denominators"] += sum(count * c * c for count, c in parts)
+    products = sum(count * c * c for count, c in parts)
     return {
-        "table": sum(count * c * c * dot_operations(r) for count, c in parts),
+        "table": products * dot_operations(r),
         "sums": sum(count * r * (2 * c * d_v + c) for count, c in parts),
-        **rows,
+        "numerators": rows["numerators"] + 2 * d_v * products,  # the table's part, and one addition
+        "denominators": rows["denominators"] + products,
+        "quotients": rows["quotients"],
     }
 
 

@@ -108,7 +108,10 @@ def draws(
     blocks = [min(rows, size - start) for start in range(0, size, rows)]
 
     def vectors(count: int) -> Floats:
-        return sigma * law.sample(rng, (count, d_k))
+        drawn = floats(law.sample(rng, (count, d_k)), "law")
+        if drawn.shape != (count, d_k):
+            raise ValueError(f"law: expected draws of shape ({count}, {d_k}), got {drawn.shape}")
+        return sigma * drawn
 
     with silent():
         return in_range(np.concatenate([np.einsum("nd,nd->n", vectors(b), vectors(b)) for b in blocks]), "law, sigma")

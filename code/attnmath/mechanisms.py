@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import flag, floats, in_range, non_negative_integer, one_of, silent, size_or_symbol
+from attnmath.checks import flag, floats, in_range, non_negative_integer, one_of, silent, sizes_or_symbols
 from attnmath.cost import Tally, attention_operations, dot_operations, linear_attention_operations
 from attnmath.fixed_patterns import PATTERNS
 
@@ -56,7 +56,7 @@ def layer_parameters(
     32768
     """
     mechanism = one_of(mechanism, MECHANISMS, "mechanism")
-    d_model, heads, d_k = (size_or_symbol(a, b) for a, b in ((d_model, "d_model"), (heads, "heads"), (d_k, "d_k")))
+    d_model, heads, d_k, features = _sizes(mechanism, m, d_model=d_model, heads=heads, d_k=d_k)
     frozen_values, bias = flag(frozen_values, "frozen_values"), flag(bias, "bias")
     inputs = d_model + 1 if bias else d_model
     compared = heads if mechanism != "fixed" else _learned_heads(learned, heads)
@@ -68,7 +68,7 @@ def layer_parameters(
     }
     frozen = 0 * d_model
     if mechanism == "performer":
-        frozen = _random_features(m) * d_k
+        frozen = features * d_k
     for name in ("Q", "K", "V") if frozen_values else ("Q", "K"):
         if mechanism == "frozen":
             frozen, trained[name] = frozen + trained[name], 0 * d_model
@@ -87,15 +87,14 @@ def head_operations(mechanism: str, n: Any, d_k: Any, *, m: Any | None = None) -
     (56, 192)
     """
     mechanism = one_of(mechanism, MECHANISMS, "mechanism")
-    n, d_k = size_or_symbol(n, "n"), size_or_symbol(d_k, "d_k")
+    n, d_k, features = _sizes(mechanism, m, n=n, d_k=d_k)
     if mechanism == "fixed":
         return {"values": n * d_k * dot_operations(n)}
     if mechanism == "linear":
         return {"features": 4 * n * d_k, **linear_attention_operations(n, d_k, d_k)}
     if mechanism == "performer":
-        m = _random_features(m)
-        of_a_token = m * dot_operations(d_k) + 2 * m + dot_operations(d_k) + 1 + d_k
-        return {"features": 2 * n * of_a_token, **linear_attention_operations(n, m, d_k)}
+        of_a_token = features * dot_operations(d_k) + 2 * features + dot_operations(d_k) + 1 + d_k
+        return {"features": 2 * n * of_a_token, **linear_attention_operations(n, features, d_k)}
     return attention_operations(n, d_k, d_k)
 
 
@@ -110,12 +109,12 @@ def kept_numbers(mechanism: str, n: Any, d_k: Any, *, m: Any | None = None) -> A
     (12400, 4972, 0)
     """
     mechanism = one_of(mechanism, MECHANISMS, "mechanism")
-    n, d_k = size_or_symbol(n, "n"), size_or_symbol(d_k, "d_k")
+    n, d_k, features = _sizes(mechanism, m, n=n, d_k=d_k)
     if mechanism == "fixed":
         return 0 * n
     if mechanism in {"standard", "frozen"}:
         return 3 * n * d_k + n**2
-    r = d_k if mechanism == "linear" else _random_features(m)
+    r = d_k if mechanism == "linear" else features
     return 3 * n * d_k + 2 * n * r + (n + r) * (d_k + 1)
 
 
@@ -155,7 +154,7 @@ def by_sums_operations(pattern: str, n: Any, d_v: Any) -> Any:
     [0, 23, 20]
     """
     pattern = one_of(pattern, PATTERNS, "pattern")
-    n, d_v = size_or_symbol(n, "n"), size_or_symbol(d_v, "d_v")
+    n, d_v = sizes_or_symbols(n=n, d_v=d_v)
     if pattern in {"start", "end"}:
         return 2 * n * d_v
     if pattern in {"current", "previous", "next"} or (isinstance(n, int) and n <= 2):
@@ -234,7 +233,10 @@ def _learned_heads(learned: Any, heads: Any) -> int:
     return learned
 
 
-def _random_features(m: Any) -> Any:
+def _sizes(mechanism: str, m: Any, **sizes: Any) -> list[Any]:
+    """Return the sizes and, last, the number of random features; None for what is no performer."""
+    if mechanism != "performer":
+        return [*sizes_or_symbols(**sizes), None]
     if m is None:
         raise ValueError("m: expected the number of random features of a performer, got None")
-    return size_or_symbol(m, "m")
+    return sizes_or_symbols(**sizes, m=m)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_array_api_obj
 from jaxtyping import Float, Real
 
 from attnmath.arrays import Array, ArrayLike
@@ -61,6 +61,9 @@ def merge(first: Summary, second: Summary) -> Summary:
     """Summary of two blocks together; associative and commutative in exact arithmetic."""
     instance(first, Summary, "first")
     instance(second, Summary, "second")
+    for name, summary in (("first", first), ("second", second)):
+        if any(not is_array_api_obj(array) for array in summary):
+            raise TypeError(f"{name}: expected a summary of arrays, got {', '.join(type(a).__name__ for a in summary)}")
     same_dtype(first=first.m, second=second.m)
     if first.m.shape != second.m.shape or first.o.shape != second.o.shape:
         raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, fields
@@ -16,6 +17,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 Row = TypeVar("Row")
+_DATA = resources.files("attnmath") / "data"
 _KINDS = {"str": str, "int": int, "float": float}
 
 
@@ -52,13 +54,19 @@ def read(path: Path, kind: type[Row], name: str) -> tuple[Row, ...]:
     return parsed(path.read_text(encoding="utf-8"), kind, name) if path.exists() else ()
 
 
-def shipped(name: str, kind: type[Row], sha256: str) -> tuple[Row, ...]:
-    """Return the rows of ``data/NAME.csv``, which ships with the package, after checking its hash."""
-    content = (resources.files("attnmath") / "data" / f"{name}.csv").read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise ValueError(f"{name}: expected a table with SHA-256 {sha256}, got {found}")
-    return parsed(content.decode(), kind, name)
+def provenance(name: str) -> dict[str, Any]:
+    """Return the record ``data/NAME.json`` of a table that ships with the package: how it came about, and its hash."""
+    record: dict[str, Any] = json.loads((_DATA / f"{name}.json").read_text(encoding="utf-8"))
+    return record
+
+
+def shipped(name: str) -> str:
+    """Return the table ``data/NAME.csv``, which ships with the package, after checking the hash in its record."""
+    content = (_DATA / f"{name}.csv").read_bytes()
+    expected, found = provenance(name)["sha256"], hashlib.sha256(content).hexdigest()
+    if found != expected:
+        raise ValueError(f"{name}.csv: expected a table with SHA-256 {expected}, as its record says, got {found}")
+    return content.decode()
 
 
 def archive(arrays: dict[str, Shaped[np.ndarray, "..."]]) -> bytes:

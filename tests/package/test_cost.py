@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -9,11 +12,19 @@ from backends import both_backends, make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import checks, cost, online
+from attnmath import checks, cost, mechanisms, online
 from attnmath.attention import attention
-from attnmath.cost import attention_operations, counted_attention, peak_memory, projection_operations, random_inputs
+from attnmath.cost import (
+    attention_operations,
+    attention_traffic,
+    counted_attention,
+    linear_attention_operations,
+    peak_memory,
+    projection_operations,
+    random_inputs,
+)
 from attnmath.kernels import linear_attention
-from attnmath.online import merge, online_attention, summarise
+from attnmath.online import Summary, merge, online_attention, summarise
 
 
 @given(n=st.integers(1, 5), d=st.integers(1, 4), d_v=st.integers(1, 3))
@@ -164,6 +175,8 @@ def test_summaries_of_integers_are_floating() -> None:
     assert found.m.dtype == np.float64 and float(found.l[0, 0]) == pytest.approx(1)
     with pytest.raises(TypeError, match="second: expected an attnmath Summary, got tuple"):
         merge(found, tuple(found))
+    with pytest.raises(TypeError, match="first: expected a summary of arrays, got int, int, int"):
+        merge(Summary(1, 2, 3), found)
 
 
 def test_arrays_of_sizes_are_counted_without_wrapping() -> None:
@@ -171,6 +184,29 @@ def test_arrays_of_sizes_are_counted_without_wrapping() -> None:
     assert found["scores"].tolist() == [9, 50000**2]
     with pytest.raises(ValueError, match="n: expected sizes from 1 to 1e75"):
         attention_operations(np.asarray([0.5, 2.0]), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("of_sizes", "said"),
+    [
+        (
+            lambda a, b: attention_operations(a, b, 1),
+            r"n, d_k: expected shapes that broadcast, got n \(3,\), d_k \(2,\)",
+        ),
+        (lambda a, b: attention_traffic(a, 1, b), "n, d_v: expected shapes that broadcast"),
+        (lambda a, b: projection_operations(1, a, b), "d_model, d_out: expected shapes that broadcast"),
+        (lambda a, b: linear_attention_operations(a, 1, 1, causal=True, chunk=b), "n, chunk: expected shapes"),
+        (lambda a, b: mechanisms.head_operations("performer", a, 1, m=b), "n, m: expected shapes"),
+        (lambda a, b: mechanisms.kept_numbers("standard", a, b), "n, d_k: expected shapes"),
+        (lambda a, b: mechanisms.layer_parameters("fixed", a, 1, b), "d_model, d_k: expected shapes"),
+        (lambda a, b: mechanisms.by_sums_operations("left", a, b), "n, d_v: expected shapes"),
+    ],
+)
+def test_arrays_of_sizes_broadcast(of_sizes: Callable[..., Any], said: str) -> None:
+    sizes = np.arange(3.0, 6.0), np.arange(1.0, 3.0)
+    of_sizes(sizes[0], sizes[1][:, None])
+    with pytest.raises(ValueError, match=said):
+        of_sizes(*sizes)
 
 
 @pytest.mark.parametrize("rows", [2, 4])

@@ -55,6 +55,18 @@ def test_a_page_that_lacks_a_column_or_a_file_is_another() -> None:
     assert "recall.csv" not in listed(README.replace("attnmath.recall.results.load_results()", "a function"))
 
 
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.name)
+def test_a_table_that_was_changed_is_not_read(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, _, function = f"attnmath.{listed(README)[table.name][0]}".rpartition(".")
+    read = getattr(importlib.import_module(module), function)
+    assert read()
+    (tmp_path / table.with_suffix(".json").name).write_bytes(table.with_suffix(".json").read_bytes())
+    (tmp_path / table.name).write_bytes(table.read_bytes().replace(b"0", b"1", 1))
+    monkeypatch.setattr(records, "_DATA", tmp_path)
+    with pytest.raises(ValueError, match=f"{table.name}: expected a table with SHA-256 [0-9a-f]+, as its record says"):
+        read()
+
+
 # --- what writes and reads the tables of dataclasses ------------------------------------------------
 
 

@@ -330,7 +330,7 @@ def test_the_command_resumes_and_its_file_can_be_read(small: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--device", "nowhere"], "device: expected one that torch can use here"),
+        (["--device", "nowhere"], "device: expected one that torch finds here"),
         (["--seeds", "1", "1"], "seeds: expected at least one, each once"),
     ],
 )

@@ -20,6 +20,12 @@ def test_component_laws_are_standardised(law: dp.ComponentLaw) -> None:
         assert abs(m.value - expected) <= 4 * m.standard_error + 1e-12
 
 
+def test_a_law_draws_as_many_numbers_as_it_is_asked_for() -> None:
+    law = dp.ComponentLaw("one", "$1$", lambda rng, shape: np.ones(3), 1.0)
+    with pytest.raises(ValueError, match=r"law: expected draws of shape \(5, 2\), got \(3,\)"):
+        dp.draws(law, 2, 5, np.random.default_rng(0))
+
+
 def test_declared_fourth_moments_match_scipy() -> None:
     assert dp.student_t(7).fourth_moment == pytest.approx(3 + float(stats.t.stats(7, moments="k")))
     assert dp.student_t(3).fourth_moment == np.inf

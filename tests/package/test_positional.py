@@ -315,23 +315,20 @@ def test_the_weights_command_trains_once(tmp_path: Path, capsys: pytest.CaptureF
     assert weights.main(arguments) == 0 and (tmp_path / "decoder_weights.npz").stat().st_mtime_ns == first
     capsys.readouterr()
     assert weights.main(["--out", str(tmp_path), "--device", "abacus"]) == 2
-    assert "python -m attnmath.heads.weights: error: device: expected one that torch can use" in capsys.readouterr().err
+    assert "python -m attnmath.heads.weights: error: device: expected one that torch finds" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     with pytest.raises(SystemExit, match="2"):
         weights.main(["--out", str(tmp_path / "file"), "--steps", "1"])
 
 
-def test_the_table_that_ships_is_the_one_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_that_ships_is_the_one_of_the_record() -> None:
     rows = prune.load_pruning()
     record = json.loads((DATA / "pruning.json").read_text(encoding="utf-8"))
-    assert record["sha256"] == prune.TABLE and record["weights"] == load.WEIGHTS
+    assert record["weights"] == load.WEIGHTS
     wanted = [key for kind in prune.KINDS for key in prune._cases(kind)]
     assert [(row.kind, row.case, row.removed) for row in rows] == wanted
     everything = {row.bits for row in rows if row.removed == 16 and row.kind in ("greedy", "random", "directions")}
     assert max(everything) - min(everything) < 1e-3  # the same version three times: no attention at all
-    monkeypatch.setattr(prune, "TABLE", "0")
-    with pytest.raises(ValueError, match="pruning: expected a table with SHA-256 0, got"):
-        prune.load_pruning()
 
 
 def test_a_row_of_the_table_is_measured_again() -> None:
@@ -372,17 +369,14 @@ def test_near_keys_are_counted_from_the_predicted_character() -> None:
     np.testing.assert_array_equal(scattered, [[0, 0, 0], [1, 0, 0], [0, 1, 0]])
 
 
-def test_the_locality_table_is_the_one_of_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_locality_table_is_the_one_of_its_record() -> None:
     rows = experiment.load_locality()
     record = json.loads((DATA / "locality.json").read_text(encoding="utf-8"))
-    assert record["sha256"] == experiment.TABLE and record["text"] == corpus.DOCUMENTATION
+    assert record["text"] == corpus.DOCUMENTATION
     assert [(row.form, row.seed) for row in rows] == [(f, s) for f in experiment.FORMS for s in experiment.SEEDS]
     equal = experiment.near_keys(np.arange(33), experiment.NEAR, in_text=False) / np.arange(1, 33)[:, None]
     assert all(row.near_equal == pytest.approx(equal.sum(axis=1).mean(), abs=1e-4) for row in rows)
     assert all(row.near == row.near_in_text for row in rows if row.form != "scattered")
-    monkeypatch.setattr(experiment, "TABLE", "0")
-    with pytest.raises(ValueError, match="locality: expected a table with SHA-256 0, got"):
-        experiment.load_locality()
 
 
 def test_the_locality_command_goes_on_where_it_was(

@@ -348,6 +348,8 @@ def test_best_cells_choose_the_rate_by_validation() -> None:
     (cell,) = results.best_cells(rows[:3])
     assert cell.rate == 0.1 and len(cell.runs) == 2 and results.recall(cell).value == pytest.approx(0.8)
     assert results.best_cells(rows)[0].rate == 0.05, "of equal rates the smallest"
+    with pytest.raises(ValueError, match=r"rows\['validation'\]: expected a share of right answers, got nan"):
+        results.best_cells([rows[0] | {"validation": float("nan")}])
     two = results.best_cells([*rows, rows[0] | {"unit": False}])
     assert len(two) == 2 and results.choose(two, unit=False)[0].rate == 0.1
 

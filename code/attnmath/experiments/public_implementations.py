@@ -18,11 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from attnmath import commands
+from attnmath import commands, records
 from attnmath.checks import flag, instance, one_of, path_to, positive_integer
 from attnmath.experiments import public_measures
 from attnmath.experiments.arguments import widths_of
@@ -223,14 +223,13 @@ def _typed(row: Mapping[str, str], place: str) -> dict[str, Any]:
 
 
 def load_table() -> list[dict[str, Any]]:
-    """The table that ships with the package: a row for each number."""
-    text = (resources.files("attnmath") / "data" / "public_implementations.csv").read_text(encoding="utf-8")
-    return _parsed(text, "public_implementations.csv")
+    """The table that ships with the package, a row for each number, after checking its hash."""
+    return _parsed(records.shipped("public_implementations"), "public_implementations.csv")
 
 
 def load_provenance() -> dict[str, Any]:
     """How the table that ships with the package came about: command, versions, machine and settings."""
-    return json.loads((resources.files("attnmath") / "data" / "public_implementations.json").read_text("utf-8"))
+    return records.provenance("public_implementations")
 
 
 def _keys(rows: Iterable[Mapping[str, Any]]) -> set[tuple[Any, ...]]:

@@ -15,7 +15,6 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
@@ -26,7 +25,7 @@ from jaxtyping import Float, Real
 from numpy.typing import NDArray
 from scipy import integrate, special
 
-from attnmath import commands, sparsity
+from attnmath import commands, records, sparsity
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import about, floats, one_of, positive_integer, silent
 from attnmath.records import replace
@@ -145,10 +144,9 @@ def microseconds(method: str, values: int = 1000) -> float:
 
 
 def load_table() -> list[dict[str, Any]]:
-    """The table that ships with the package: a row for each method and ratio."""
-    text = (resources.files("attnmath") / "data" / "sparsity_benchmark.csv").read_text(encoding="utf-8")
+    """The table that ships with the package: a row for each method and ratio, after checking its hash."""
     return [{"method": row["method"], **{name: float(row[name]) for name in ("t", "relative_error", "microseconds")}}
-            for row in csv.DictReader(text.splitlines())]  # fmt: skip
+            for row in csv.DictReader(records.shipped("sparsity_benchmark").splitlines())]  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> int:

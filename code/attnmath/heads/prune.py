@@ -34,9 +34,6 @@ from attnmath.heads.train import numbers
 from attnmath.records import replace
 from attnmath.threads import one_thread
 
-#: SHA-256 of the shipped `pruning.csv`.
-TABLE = "b1a69d2a6e1174ca086b7dc4b202aba169557da1d73644e6b0c663187447f27e"
-
 #: Windows of the learned text that choose, and of the held-out text that judge; random orders; further training.
 CHOOSING, JUDGING, DRAWS, STEPS, RATE = 48, 96, 8, 200, 1e-3
 KINDS = (
@@ -85,7 +82,7 @@ class Row:
 
 def load_pruning() -> tuple[Row, ...]:
     """Load the table that ships with the package, after checking its hash."""
-    return records.shipped("pruning", Row, TABLE)
+    return records.parsed(records.shipped("pruning"), Row, "pruning.csv")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from jaxtyping import Int, Shaped
 from attnmath import commands
 from attnmath.arrays import Numpy
 from attnmath.attention import attention_weights, causal_mask
-from attnmath.checks import silent
+from attnmath.checks import silent, torch_device
 from attnmath.heads import corpus
 from attnmath.records import archive, replace
 from attnmath.threads import one_thread
@@ -73,7 +73,7 @@ def run(
     settings = [Settings(seed, steps=steps) for seed in seeds]
     if not settings or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds: expected at least one, each once, got {list(seeds)}")
-    known_device(device)
+    torch_device(device)
     source = corpus.python_documentation() if text is None else corpus.each_paragraph_once(_read(text))
     parts = out / "decoder.parts"
     parts.mkdir(parents=True, exist_ok=True)
@@ -152,18 +152,6 @@ def rounding(Q: Shaped[Numpy, "... n d_k"], K: Shaped[Numpy, "... n d_k"]) -> fl
         attention_weights(*(a.astype(float) for a in pair), mask=mask) for pair in ((Q, K), (half(Q), half(K)))
     )
     return float(np.abs(weights - rounded).max())
-
-
-def known_device(device: str) -> str:
-    """Return the name of a device that torch can use here, or raise a `ValueError`."""
-    import torch
-
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"device: expected one that torch can use here, as cpu, got {device!r} ({reason})") from None
-    return device
 
 
 def _done(settings: Settings, text: str, device: str, parts: Path) -> dict[str, Any]:

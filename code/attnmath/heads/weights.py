@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnmath import commands
+from attnmath.checks import torch_device
 from attnmath.heads import corpus
 from attnmath.heads.load import load_decoders, read_decoder
-from attnmath.heads.train import STEPS, half, known_device, numbers, torch_version
+from attnmath.heads.train import STEPS, half, numbers, torch_version
 from attnmath.records import archive, replace
 from attnmath.threads import one_thread
 
@@ -60,7 +61,7 @@ def run(out: Path, seed: int, steps: int, *, device: str = "cpu", command: str =
     from attnmath.heads.decoder import Settings
 
     settings = Settings(seed, steps=steps)
-    known_device(device)
+    torch_device(device)
     text = corpus.shipped_documentation()
     path = out / "decoder_weights.npz"
     wanted = {"settings": asdict(settings), "device": device, "text": hashlib.sha256(text.encode()).hexdigest()}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from attnmath import records
 from attnmath.arrays import Numpy
 from attnmath.checks import flag, instance, number, one_of
 from attnmath.estimate import Estimate, mean
 from attnmath.estimate import interval as interval
-from attnmath.recall.table import ATTENTION_NAMES, MEASURES, read_table
+from attnmath.recall.table import ATTENTION_NAMES, MEASURES, TABLE
 
 #: A row of the table of runs, by the names of its columns.
 Row = dict[str, Any]
@@ -35,18 +35,17 @@ class Cell(NamedTuple):
 
 
 def load_results() -> list[Row]:
-    """The table that ships with the package, a row for each run.
+    """The table that ships with the package, a row for each run, after checking its hash.
 
     >>> sorted({row["attention"] for row in load_results()})
     ['decay', 'elu+1', 'identity', 'relu^2', 'softmax']
     """
-    with resources.as_file(resources.files("attnmath") / "data" / "recall.csv") as path:
-        return read_table(path)
+    return TABLE.parsed(records.shipped("recall"), "recall.csv")
 
 
 def load_provenance() -> dict[str, Any]:
     """The command, versions, devices and settings behind the shipped table."""
-    return json.loads((resources.files("attnmath") / "data" / "recall.json").read_text(encoding="utf-8"))
+    return records.provenance("recall")
 
 
 def best_cells(rows: Sequence[Row]) -> list[Cell]:
@@ -149,6 +148,6 @@ def _runs(rows: Any, name: str, columns: Sequence[str]) -> Sequence[Row]:
                 one_of(row[column], ATTENTION_NAMES, f"{name}[{column!r}]")
             elif column == "unit":
                 flag(row[column], f"{name}[{column!r}]")
-            else:
-                number(row[column], f"{name}[{column!r}]")
+            elif math.isnan(number(row[column], f"{name}[{column!r}]")) and column == "validation":
+                raise ValueError(f"{name}['validation']: expected a share of right answers, got nan")
     return rows

@@ -19,12 +19,13 @@ from attnmath.checks import (
     one_of,
     positive,
     positive_integer,
+    torch_device,
 )
 from attnmath.recall.models import ATTENTIONS, Recaller
 from attnmath.recall.table import check_parameter
 from attnmath.recall.task import KEYS, Batch, draw
 from attnmath.sparsity import sparsity
-from attnmath.sweeps.runs import schedule, torch_device
+from attnmath.sweeps.runs import schedule
 from attnmath.threads import one_thread
 
 #: Sequences to train on, to choose a learning rate by, and to report are drawn from generators of their own.

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from attnmath.checks import flag, instance, non_negative_integer, path_to, positive_integer
+from attnmath.checks import flag, instance, non_negative_integer, path_to, positive_integer, torch_device
 from attnmath.records import replace
 from attnmath.sweeps.tables import Table, rounded
 
@@ -107,25 +107,6 @@ def _table_path(path: str | Path) -> Path:
     found = path_to(path, "path")
     if found.suffix.lower() == ".json":
         raise ValueError(f"path: expected a table such as {found.with_suffix('.csv')}, got {found}, its record")
-    return found
-
-
-def torch_device(device: str) -> torch.device:
-    """Return torch's device of that name, if torch can use it here.
-
-    >>> torch_device("cpu").type
-    'cpu'
-    """
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a name such as cpu or cuda, got {type(device).__name__}")
-    try:
-        found = torch.device(device)
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ValueError(
-            f"device: expected one that torch finds here, such as cpu, got {device!r} ({reason})"
-        ) from None
     return found
 
 

@@ -42,16 +42,23 @@ class Table:
             text = path_to(path, "path").read_text(encoding="utf-8")
         except UnicodeDecodeError:
             text = ""
+        return self.parsed(text, str(path))
+
+    def parsed(self, text: str, name: str) -> list[dict[str, Any]]:
+        """Return the rows of such a table, as `read` does.
+
+        name : of the table, for the error.
+        """
         lines = text[: text.rfind("\n") + 1].splitlines()
         if not lines or tuple(lines[0].split(",")) != self.columns:
-            raise ValueError(f"path: expected a table with the columns {', '.join(self.columns)} in {path}")
+            raise ValueError(f"path: expected a table with the columns {', '.join(self.columns)} in {name}")
         found: dict[tuple[Any, ...], dict[str, Any]] = {}
         for line, row in enumerate(csv.DictReader(lines), start=2):
             try:
                 parsed = {name: self.parse(name, row[name]) for name in self.columns}
             except (KeyError, TypeError, ValueError):
                 raise ValueError(
-                    f"path: expected {len(self.columns)} values in line {line} of {path}, got {row}"
+                    f"path: expected {len(self.columns)} values in line {line} of {name}, got {row}"
                 ) from None
             found.setdefault(tuple(parsed[name] for name in self.settings), parsed)
         return list(found.values())

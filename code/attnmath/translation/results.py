@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from attnmath import records
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import flag, floats, number, one_of, positive_integer, silent
 from attnmath.estimate import interval, mean
-from attnmath.translation.table import DESIGN_NAMES, MEASURES, read_table
+from attnmath.translation.table import DESIGN_NAMES, MEASURES, TABLE
 
 #: A row of the table of runs, by the names of its columns.
 Row = dict[str, Any]
@@ -33,18 +32,17 @@ class Comparison(NamedTuple):
 
 
 def load_results() -> list[Row]:
-    """The table that ships with the package, a row for each run.
+    """The table that ships with the package, a row for each run, after checking its hash.
 
     >>> sorted({row["pairs"] for row in load_results()})
     [500, 1500, 5000, 15000, 50000]
     """
-    with resources.as_file(resources.files("attnmath") / "data" / "translation.csv") as path:
-        return read_table(path)
+    return TABLE.parsed(records.shipped("translation"), "translation.csv")
 
 
 def load_provenance() -> dict[str, Any]:
     """The command, versions, devices and settings behind the shipped table."""
-    return json.loads((resources.files("attnmath") / "data" / "translation.json").read_text(encoding="utf-8"))
+    return records.provenance("translation")
 
 
 def complete_seeds(rows: Sequence[Row]) -> list[int]:
