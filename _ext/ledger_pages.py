@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlencode
 
+import signs
 from claim_filter import data
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -42,9 +43,17 @@ def markdown(text: str) -> str:
     r"""Return a sentence of a claim as Markdown: all but its formulas reads as it is written.
 
     >>> print(markdown("a_b < 2*c, but $a_b$ | <i>"))
-    a\_b \< 2\*c, but $a_b$ \| \<i\>
+    a{sub}`b` \< 2\*c, but $a_b$ \| \<i\>
     """
-    return re.sub(r"(\$[^$]+\$)|([\\`*_{}\[\]<>|#~$])", lambda m: m[1] or f"\\{m[2]}", text)
+    return "".join(part if k % 2 else _words(part) for k, part in enumerate(re.split(r"(\$[^$]+\$)", text)))
+
+
+def _words(text: str) -> str:
+    """Return words without formulas as Markdown."""
+    return "".join(
+        re.sub(r"([\\`*_{}\[\]<>|#~$])", r"\\\1", part) if kind == "text" else f"{{{kind}}}`{part}`"
+        for kind, part in signs.split(text)
+    )
 
 
 def spoken(place: str) -> str:
@@ -86,9 +95,15 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def without_records(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Take the records out of a notebook: a page shows the card beside each, and Sphinx warns of what it cannot."""
-    for output in (output for cell in notebook["cells"] for output in cell.get("outputs", [])):
-        output.get("data", {}).pop(MIME, None)
+    """Take the records out of a notebook: a page shows the card beside each, and Sphinx warns of what it cannot.
+
+    The cards and derivations get the signs that a book prints.
+    """
+    for shown in (output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", [])):
+        shown.pop(MIME, None)
+        stored = "".join(shown.get("text/html", ""))
+        if _OF_A_CLAIM.search(stored):
+            shown["text/html"] = signs.in_html(stored)
     return notebook
 
 
@@ -162,6 +177,7 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
     return found
 
 
+_OF_A_CLAIM = re.compile('class="(?:claim-card|derivation) ')
 _CARD = re.compile(r'(<details class="claim-card [^>]* id="claim-([^"]+)">.*?)(</details>)', re.DOTALL)
 
 
@@ -254,7 +270,8 @@ class CardRole(SphinxRole):
             link["reftitle"] = f"{data.plain(claim.title)} ({claim.id})"
             link += badge(claim.verdict)
             return [link], []
-        link += [nodes.math(p, p) if k % 2 else nodes.Text(p) for k, p in enumerate(claim.title.split("$"))]
+        for k, part in enumerate(claim.title.split("$")):
+            link += [nodes.math(part, part)] if k % 2 else list(signs.as_nodes(part))
         outcome = [nodes.strong("", claim.outcome, classes=["claim-outcome"])] if claim.outcome else []
         return [badge(claim.verdict), *outcome, link, nodes.inline(name, name, classes=["claim-id"])], []
 

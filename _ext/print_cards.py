@@ -132,6 +132,8 @@ def inline(element: Tag | NavigableString) -> Iterator[nodes.Node]:
             for k, part in enumerate(re.split(r"\\\((.*?)\\\)", str(child), flags=re.DOTALL)):
                 if part:
                     yield nodes.math(part, part) if k % 2 else nodes.Text(part)
+        elif child.name in {"sub", "sup"}:
+            yield (nodes.subscript if child.name == "sub" else nodes.superscript)("", "", *inline(child))
         elif child.name in {"strong", "em"}:
             yield {"strong": nodes.strong, "em": nodes.emphasis}[child.name]("", "", *inline(child))
         elif child.name in {"span", "small"}:

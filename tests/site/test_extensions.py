@@ -19,6 +19,7 @@ EXTENSIONS = ROOT / "_ext"
 sys.path.insert(0, str(EXTENSIONS))
 
 import ledger_pages  # noqa: E402
+import signs  # noqa: E402
 
 from attnmath.ledger import VERDICTS, Card, Claim, Evidence, LedgerError  # noqa: E402
 from attnmath.ledger.claims import MIME  # noqa: E402
@@ -37,6 +38,15 @@ def test_records_are_taken_out_and_cards_stay():
     assert ledger_pages.without_records(notebook)["cells"][0]["outputs"][0]["data"] == {"text/html": "<div>"}
 
 
+def test_a_card_has_the_signs_of_a_book():
+    card = r'<details class="claim-card x" id="a_b"><li>d_k of the report&#x27;s E D^-1, <code>x_i</code> \(e^2\)</li>'
+    shown = card.replace("d_k", "d<sub>k</sub>").replace("&#x27;", "’").replace("D^-1", "D<sup>−1</sup>")
+    assert signs.in_html(card) == shown != card
+    stored = {"cells": [{"outputs": [{"data": {"text/html": html}} for html in (card, "<table>d_k")]}]}
+    of_claim, other = ledger_pages.without_records(stored)["cells"][0]["outputs"]
+    assert (of_claim["data"]["text/html"], other["data"]["text/html"]) == (shown, "<table>d_k")
+
+
 def test_places_are_spoken():
     assert ledger_pages.spoken("5.1.4 p4 s3") == "Section 5.1.4, paragraph 4, sentence 3"
     assert ledger_pages.spoken("article.4 p12 s1") == "Article, part 4, paragraph 12, sentence 1"
@@ -44,7 +54,8 @@ def test_places_are_spoken():
 
 
 def test_markdown_shows_a_claim_as_it_is_written():
-    assert ledger_pages.markdown("2*a_b < 3 | $x_i*y_i$") == r"2\*a\_b \< 3 \| $x_i*y_i$"
+    assert ledger_pages.markdown("2*a_b < 3 | $x_i*y_i$") == r"2\*a{sub}`b` \< 3 \| $x_i*y_i$"
+    assert ledger_pages.markdown("two_names, d_k's e^-2") == r"two\_names, d{sub}`k`’s e{sup}`−2`"
     assert ledger_pages.markdown("[a](b) <i> `c` # costs 3 $") == r"\[a\](b) \<i\> \`c\` \# costs 3 \$"
 
 
@@ -159,7 +170,7 @@ shape: {"5.1": [4, 2], "article.1": [1]}
 rows:
   - {at: 5.1 title, gist: "what it is about", none: heading}
   - {at: 5.1 p1 s1, gist: "a formula", equations: ["5.1.5"]}
-  - {at: 5.1 p1 s2, gist: "said of a_b | all"}
+  - {at: 5.1 p1 s2, gist: "said of ab_cd | all"}
   - {at: 5.1 p1 s3, gist: "a reason"}
   - {at: 5.1 p1 s4, gist: "a case"}
   - {at: 5.1 p2 s1, gist: "an opinion"}
@@ -168,7 +179,7 @@ rows:
   - {at: article.1 p1 s1, gist: "a thing measured"}
 """
 CLAIMS = """
-"5.1.5": {title: "The $x$ formula", place: 5.1 p1 s1, reading: "It is $x_1$.", verdict: proved, scope: "for 2*a_b < c"}
+"5.1.5": {title: "The $x$ formula", place: 5.1 p1 s1, reading: "It is $x_1$.", verdict: proved, scope: "for 2*ab_c < c"}
 "5.1/slip": {title: A slip, place: 5.1 p1 s4, reading: "R-slip", verdict: amended, holds: "H-slip",
              grade: degenerate case only}
 "5.1/gap": {title: A gap, place: 5.1 p1 s3, reading: "R-gap", verdict: amended, holds: "H-gap",
@@ -219,7 +230,7 @@ def test_ledger_is_made(made):
     assert words(page, ".claim-entry .claim-link") == titles, "in the order of the source, our own at the end"
     assert words(page, "h2") == ["Section 5.1 ¶", "Article, part 1 ¶", "Our own statements ¶"]
     first, wrong, _, _, opinion, fact, _ = words(page, ".claim-entry")
-    assert "Scope: for 2*a_b < c" in first
+    assert "Scope: for 2*ab_c < c" in first
     assert "R-wrong What holds ( wrong conclusion ) : H-wrong" in wrong.replace(
         "(wrong conclusion)", "( wrong conclusion )"
     )
@@ -239,7 +250,7 @@ def test_errata_are_made_gravest_first(made):
     assert words(page, "h2") == ["Wrong conclusions ¶", "Missing hypotheses ¶", "Degenerate cases ¶"]
     wrong, gap = words(page, ".erratum")
     assert "Section 5.1, paragraph 1, sentence 2; Section 5.1, paragraph 1, sentence 3" in wrong
-    assert f"The source says: R-wrong What holds: H-wrong Why: {WHY}" in wrong
+    assert f"The source says: R-wrong What holds: H-wrong Why: {WHY.replace('_K', ' K')}" in wrong
     assert "R-gap" in gap
     [short] = words(page, ".errata-short")
     assert "Section 5.1, paragraph 1, sentence 4: H-slip" in short and "R-slip" not in short
@@ -256,7 +267,7 @@ def test_coverage_is_made(made):
     rows = [" | ".join(words(row, "td")) for row in page.select(".coverage-table tbody tr")]
     assert rows == [
         "p1 s1 | a formula (5.1.5) | proved",
-        "p1 s2 | said of a_b | all | refuted",
+        "p1 s2 | said of ab_cd | all | refuted",
         "p1 s3 | a reason | refuted amended",
         "p1 s4 | a case | amended",
         "p2 s1 | an opinion | not decided",
