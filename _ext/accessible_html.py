@@ -42,6 +42,11 @@ REPAIRS = (
     Repair('<div role="list" class="citation-list">', '<div class="citation-list">', "references.html"),
     Repair(' role="doc-biblioentry">', ">", "references.html"),
     Repair('<summary aria-label="Toggle hidden content">', "<summary>", "chapters/operator/cost.html"),
+    Repair(
+        "<title>Attention, Checked &#8212; Attention, Checked</title>",
+        "<title>Attention, Checked</title>",
+        "intro.html",
+    ),
 )
 # The field of the search page, which has the same id as the field of the dialog before it.
 _SEARCH_FIELD = re.compile(r'(id="search-input".*?id="search-)input"', re.DOTALL)

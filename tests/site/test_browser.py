@@ -177,6 +177,21 @@ def test_figures_melt_into_the_page(opened):
         assert check.glaring_figures(opened.page) == []
 
 
+_TOO_LONG = """() => [...document.querySelectorAll("div.cell pre")].flatMap((box) =>
+    box.scrollWidth > box.clientWidth ? [Math.max(...box.textContent.split("\\n").map((line) => line.length))] : [])"""
+
+
+@pytest.mark.parametrize("width", [800, 1000, 1280, 1600])
+def test_lines_of_code_and_of_output_fit_their_boxes(fresh, address, width):
+    fresh.set_viewport_size({"width": width, "height": 900})
+    fresh.goto(address + CHAPTERS[-1])
+    fresh.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    assert fresh.locator("div.cell pre").count() > 10
+    assert fresh.evaluate(_TOO_LONG) == []
+    fresh.add_style_tag(content="div.cell pre { font-size: 20px !important; white-space: pre !important }")
+    assert max(fresh.evaluate(_TOO_LONG)) > 60
+
+
 def test_a_link_from_another_page_unfolds_its_card(fresh, address, site):
     name = min(CHAPTERS, key=lambda name: (site / name).stat().st_size)
     anchor = site_checks.parse((site / name).read_text(encoding="utf-8")).select("details.claim-card")[-1]["id"]
