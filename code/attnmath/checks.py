@@ -11,16 +11,13 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_torch_array
 from numpy.typing import NDArray
 
 from attnmath.arrays import Array
-
-if TYPE_CHECKING:
-    import torch
 
 #: Floating-point numbers in an array of numpy.
 Floats: TypeAlias = NDArray[Any]
@@ -244,27 +241,6 @@ def instance(value: Any, kind: type[Named], name: str) -> Named:
         article = "an" if library[0] in "aeiou" else "a"
         raise TypeError(f"{name}: expected {article} {library} {kind.__name__}, got {type(value).__name__}")
     return value
-
-
-def torch_device(device: str) -> torch.device:
-    """Return torch's device of that name, if torch can use it here.
-
-    >>> torch_device("cpu").type
-    'cpu'
-    """
-    import torch
-
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a name such as cpu or cuda, got {type(device).__name__}")
-    try:
-        found = torch.device(device)
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ValueError(
-            f"device: expected one that torch finds here, such as cpu, got {device!r} ({reason})"
-        ) from None
-    return found
 
 
 def path_to(value: str | Path, name: str) -> Path:

@@ -97,7 +97,7 @@ def test_binder_gets_torch_without_cuda_and_the_pins() -> None:
         "python=3.11", "pytorch-cpu>=2.6",
     ]  # fmt: skip
     script = (folder / "postBuild").read_text(encoding="utf-8")
-    assert os.access(folder / "postBuild", os.X_OK)
+    assert all(os.access(folder / name, os.X_OK) for name in ("postBuild", "run_chapters"))
     assert {"train", "lab"} <= extras_of(script) <= set(EXTRAS)
     left = re.search(r"grep -v -E '([^']*)'", script)
     assert left

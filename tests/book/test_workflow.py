@@ -32,12 +32,12 @@ def unknown(workflow: str) -> list[str]:
     makefile = (stamps.ROOT / "Makefile").read_text(encoding="utf-8")
     targets = [f"make {name}" for name in re.findall(r"run: make ([\w-]+)", workflow)
                if not re.search(rf"^{name}:", makefile, re.MULTILINE)]  # fmt: skip
-    paths = re.findall(r"run: (?:python3 )?((?:tools|\.ci)/[\w./-]+)", workflow)
+    paths = re.findall(r"(?:run: (?:python3 )?|\. \./)((?:tools|\.ci|binder)/[\w./-]+)", workflow)
     return targets + [path for path in paths if not (stamps.ROOT / path).is_file()]
 
 
 def test_there_is_a_workflow_for_each_purpose() -> None:
-    assert set(WORKFLOWS) == {"book.yml", "links.yml", "preview.yml", "print.yml", "release.yml"}
+    assert set(WORKFLOWS) == {"binder.yml", "book.yml", "links.yml", "preview.yml", "print.yml", "release.yml"}
 
 
 def test_every_supported_python_is_proved() -> None:
@@ -75,5 +75,6 @@ def test_more_rights_are_noticed() -> None:
 
 
 def test_a_command_that_is_not_there_is_noticed() -> None:
-    found = unknown("- run: make books\n- run: make book\n- run: python3 tools/none.py v1\n- run: .ci/run\n")
-    assert found == ["make books", "tools/none.py"]
+    there = "- run: make book\n- run: .ci/run\n- run: r2d . ./binder/run_chapters\n"
+    found = unknown(f"{there}- run: make books\n- run: python3 tools/none.py v1\n- run: r2d . ./binder/none\n")
+    assert found == ["make books", "tools/none.py", "binder/none"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import pkgutil
 import time
+from pathlib import Path
 from typing import Any
 
 import hostile
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 from backends import make
 
+import attnmath
 from attnmath.online import Summary
 
 FUNCTIONS = hostile.public_functions()
@@ -128,6 +131,39 @@ def test_scale_changes_nothing_where_the_mathematics_has_none(name: str, paramet
 
     for usual, scaled in zip(at(1.0), at(scale), strict=True):
         np.testing.assert_allclose(scaled, usual, rtol=1e-12)
+
+
+#: Modules whose arguments are tried elsewhere, and where.
+ELSEWHERE = {
+    "derive": "test_derivation",
+    "experiments": "test_hostile_figures",
+    "figures": "test_hostile_figures",
+    "ledger": "test_ledger",
+    "recall": "test_hostile_figures",
+    "sweeps": "test_hostile_figures",
+    "translation": "test_hostile_figures",
+    "arrays": "test_checks",
+    "checks": "test_checks",
+    "commands": "test_commands",
+    "devices": "test_decoder",
+    "records": "test_data",
+    "threads": "test_commands",
+    "__main__": "test_commands",
+    "heads.decoder": "test_decoder",
+    "heads.example": "test_example",
+    "heads.prune": "test_positional",
+    "heads.train": "test_decoder",
+    "heads.weights": "test_positional",
+}
+
+
+def test_no_module_of_the_package_is_forgotten() -> None:
+    names = {info.name.removeprefix("attnmath.") for info in pkgutil.walk_packages(attnmath.__path__, "attnmath.")
+             if not info.ispkg}  # fmt: skip
+    rest = names - set(hostile.MODULES)
+    assert {name for name in rest if not {name, name.partition(".")[0]} & set(ELSEWHERE)} == set()
+    assert {place for place in ELSEWHERE if not any(f"{name}.".startswith(f"{place}.") for name in rest)} == set()
+    assert all(Path(__file__).with_name(f"{test}.py").is_file() for test in ELSEWHERE.values())
 
 
 def test_tables_name_functions_that_exist() -> None:

@@ -23,7 +23,8 @@ from jaxtyping import Int, Shaped
 from attnmath import commands
 from attnmath.arrays import Numpy
 from attnmath.attention import attention_weights, causal_mask
-from attnmath.checks import silent, torch_device
+from attnmath.checks import silent
+from attnmath.devices import torch_device
 from attnmath.heads import corpus
 from attnmath.records import archive, replace
 from attnmath.threads import one_thread

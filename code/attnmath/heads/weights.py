@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnmath import commands
-from attnmath.checks import torch_device
+from attnmath.devices import torch_device
 from attnmath.heads import corpus
 from attnmath.heads.load import load_decoders, read_decoder
 from attnmath.heads.train import STEPS, half, numbers, torch_version

@@ -19,8 +19,8 @@ from attnmath.checks import (
     one_of,
     positive,
     positive_integer,
-    torch_device,
 )
+from attnmath.devices import torch_device
 from attnmath.recall.models import ATTENTIONS, Recaller
 from attnmath.recall.table import check_parameter
 from attnmath.recall.task import KEYS, Batch, draw

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from attnmath.checks import flag, instance, non_negative_integer, path_to, positive_integer, torch_device
+from attnmath.checks import flag, instance, non_negative_integer, path_to, positive_integer
+from attnmath.devices import torch_device
 from attnmath.records import replace
 from attnmath.sweeps.tables import Table, rounded
 

@@ -13,7 +13,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnmath.arrays import Numpy
-from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer, torch_device
+from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer
+from attnmath.devices import torch_device
 from attnmath.sweeps.runs import schedule
 from attnmath.threads import one_thread
 from attnmath.translation.bleu import corpus_bleu
