@@ -20,6 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import attnmath.figures
+from attnmath.devices import torch_device
 from attnmath.estimate import Estimate
 from attnmath.recall.results import Cell
 from attnmath.translation.task import draw_language
@@ -109,7 +110,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "recall.task.most_frequent": {"pairs": 2},
     "recall.training.concentration": {"rows": np.ones((1, 1, 2))},
     "sweeps.runs.schedule": {"step": 3, "steps": 20},
-    "sweeps.runs.torch_device": {"device": "cpu"},
+    "devices.torch_device": {"device": "cpu"},
     "sweeps.tables.rounded": {"value": 0.5},
     "translation.bleu.corpus_bleu": {"translations": [["a", "b"]], "references": [["a", "c"]]},
     "translation.designs.equal_hidden": {"design": "fixed"},
@@ -196,6 +197,7 @@ DRAWING.pop("curves.draw_estimates")  # checked through the two functions that c
 # The benchmark of sparsity is among the numeric modules of `hostile`.
 MEASURING = {f"{package}.{name}": function for package in ("experiments", "recall", "sweeps", "translation")
              for name, function in public(f"attnmath.{package}", without=("sparsity_benchmark",)).items()}  # fmt: skip
+MEASURING["devices.torch_device"] = torch_device
 
 
 def scalars() -> dict[str, Any]:
@@ -350,8 +352,10 @@ def test_no_panel_is_left_without_a_letter() -> None:
 
 @pytest.mark.parametrize("name", sorted(OTHERS))
 def test_an_experiment_names_what_it_cannot_use(name: str) -> None:
-    if name not in MEASURING:
-        pytest.skip("torch, joblib and tqdm are optional: install attnmath[train]")
+    if name not in MEASURING:  # torch, joblib and tqdm are optional
+        pytest.importorskip("torch", reason="install attnmath[train]")
+        pytest.importorskip("joblib", reason="install attnmath[train]")
+        pytest.fail(f"no such function: {name}")
     function, ordinary = MEASURING[name], OTHERS[name]
     function(**ordinary)
     faults = []

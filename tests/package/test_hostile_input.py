@@ -145,7 +145,7 @@ ELSEWHERE = {
     "arrays": "test_checks",
     "checks": "test_checks",
     "commands": "test_commands",
-    "devices": "test_decoder",
+    "devices": "test_hostile_figures",
     "records": "test_data",
     "threads": "test_commands",
     "__main__": "test_commands",
