@@ -275,3 +275,34 @@ def test_bench_prints_rows_and_notices_what_is_over_its_budget(
     with pytest.raises(SystemExit):
         bench.main(["--only", "nonsense"])
     assert "nonsense" in capsys.readouterr().err
+
+
+SOME = """
+import pytest
+
+def test_needs_a_package():
+    pytest.importorskip("no_such_package")
+
+@pytest.mark.skipif(True, reason="one core has one thread")
+def test_needs_two_cores():
+    pass
+"""
+ALL = "import pytest\npytest.importorskip('no_such_package')\n"
+
+
+@pytest.mark.parametrize(("module", "machine", "reader"), [(SOME, "1 failed, 1 skipped", 0), (ALL, "1 error", 5)])
+def test_a_machine_skips_nothing_for_want_of_a_package(tmp_path: Path, module: str, machine: str, reader: int) -> None:
+    """Where a reader runs the tests, what is optional may be missing."""
+    shutil.copy(stamps.ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_it.py").write_text(module, encoding="utf-8")
+
+    def outcome(ci: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+            capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"CI": ci},
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+    assert outcome("")[0] == reader
+    status, said = outcome("true")
+    assert status and machine in said and "nothing may be skipped" in said, said
