@@ -35,6 +35,7 @@ rows = hostile.rows
 
 NUMERIC = hostile.public_functions()
 FUNCTIONS = NUMERIC | MEASURING | {f"figures.{name}": function for name, function in DRAWING.items()}
+FUNCTIONS.pop("devices.torch_device")  # it has no array, and its module knows torch only when it is called
 
 #: Functions that are not called here: those that need a file or train, and those without an array.
 NOT_CALLED = hostile.FILES | {name for name in MEASURING if name not in OTHERS | NUMERIC}
