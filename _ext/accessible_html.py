@@ -7,9 +7,11 @@ without items. What the keyboard needs beyond HTML is in ``_static/accessible.js
 from __future__ import annotations
 
 import re
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mathematics import plain_mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -57,6 +59,7 @@ _FOLD = re.compile(
     re.DOTALL,
 )
 _EMPTY_HEADER = re.compile(r"<th[^>]*>\s*(?:<p>\s*</p>)?\s*</th>")
+_FORMULA_HEADER = re.compile(r"(<th\b[^>]*>\s*(?:<p>)?\s*)<math>((?:(?!</math>).)*)</math>(?=\s*(?:</p>)?\s*</th>)")
 _SIGNATURE = re.compile(r'<dl>\s*((?:<dd><em class="sig-param">(?:(?!</dd>).)*</dd>\s*)+)</dl>', re.DOTALL)
 
 
@@ -89,11 +92,25 @@ def with_plain_signatures(html: str) -> str:
     return _SIGNATURE.sub(lines, html)
 
 
+def with_named_headers(html: str) -> str:
+    """Name a formula that is all of a table's header: by itself it is no text for what lists headers.
+
+    >>> with_named_headers("<th><p><math><mi>b</mi><mo>&lt;</mo><mn>1</mn></math></p></th>").partition("<mi>")[0]
+    '<th><p><math role="math" aria-label="b &lt; 1">'
+    """
+
+    def named(found: re.Match[str]) -> str:
+        label = escape(plain_mathml(f"<math>{found[2]}</math>").replace("_", " "))
+        return f'{found[1]}<math role="math" aria-label="{label}">{found[2]}</math>'
+
+    return _FORMULA_HEADER.sub(named, html)
+
+
 def repaired(html: str) -> str:
     """Return a page with all repairs; a page that has them already stays as it is."""
     for found, wanted, _ in REPAIRS:
         html = html.replace(found, wanted)
-    html = _SEARCH_FIELD.sub(r'\1field"', with_plain_signatures(with_names(html)))
+    html = _SEARCH_FIELD.sub(r'\1field"', with_named_headers(with_plain_signatures(with_names(html))))
     html = html.replace(
         '<summary><span class="toctree-toggle"', '<summary aria-label="Parts"><span class="toctree-toggle"'
     )

@@ -160,9 +160,18 @@ def plain(tex: str) -> str:
     'A^(1) = e^(−w) − ∞, {−x}'
     """
     try:
-        root = ElementTree.fromstring(f"<formula>{typeset(tex).mathml}</formula>")
+        return plain_mathml(typeset(tex).mathml)
     except FormulaError:
         return tex
+
+
+def plain_mathml(mathml: str) -> str:
+    """Return MathML as plain text.
+
+    >>> plain_mathml("<math><mi>b</mi><mo>&lt;</mo><mn>1</mn></math>")
+    'b < 1'
+    """
+    root = ElementTree.fromstring(f"<formula>{mathml}</formula>")
     text = re.sub(r"\s+", " ", re.sub(r"(?<=\w) (?=[(_^])", "", _words(root))).strip()
     text = re.sub(r"\(\(([^()]*)\)\)", r"(\1)", text)
     text = re.sub(r"(?<=[(\[{]) (?=[−±])", "", text)

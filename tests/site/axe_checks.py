@@ -2,8 +2,9 @@
 
 Most of axe's time goes to the contrast of each single text. Contrast depends on the colours, the size and the weight
 of a text and on what lies behind it, so one text of each such kind is enough, in the book and not only in a page.
-Formulas are replaced by boxes of their size, only the first token of each kind of code stays an element of its own, and
-buttons lose the strokes of their pictures. Everything folded is unfolded, and what comes with scrolling is shown.
+Formulas are replaced by boxes of their size (but in headers, which have to be named), only the first token of each kind
+of code stays an element of its own, and buttons lose the strokes of their pictures. Everything folded is unfolded, and
+what comes with scrolling is shown.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _PREPARE = """() => {
     document.getElementById("pst-back-to-top")?.style.setProperty("display", "block"); // it comes with scrolling
     for (const details of document.querySelectorAll("details")) details.open = true;
     for (const button of document.querySelectorAll(".toggle-button-hidden")) button.click();
-    const formulas = [...document.querySelectorAll("mjx-container, math, svg[role=img]")].map((e) => {
+    const formulas = [...document.querySelectorAll(":is(mjx-container, math, svg[role=img]):not(th *)")].map((e) => {
         const { width, height } = e.getBoundingClientRect();
         return [e, width, height];
     });
