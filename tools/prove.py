@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import execute
+import forked_kernels
 import stamps
 
 #: The tag of a cell whose picture shows seconds, or digits that the processor decides: its words alone are compared.
@@ -49,7 +50,8 @@ def report_difference(item: Any, report: Any, kind: str, stored: Any, drawn: Any
 class Judge:
     """A process that runs pytest on one notebook after another; that its imports are there already saves half a second.
 
-    Each notebook still has a kernel of its own. The process ends when its input does, and so with this one.
+    Each notebook still has a kernel of its own (`forked_kernels`). The process ends when its input does, and so with
+    this one.
     """
 
     def __init__(self) -> None:
@@ -90,6 +92,8 @@ def verdict_on(notebook: str) -> int:
     """Run pytest with nbval on a notebook, in this process."""
     import pytest
 
+    code = (c for c in json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code")
+    forked_kernels.use_for("".join(next(code, {"source": ""})["source"]))
     return pytest.main([
         "--disable-plugin-autoload", "-p", "nbval.plugin", "-p", "prove",
         "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={execute.CELL_TIMEOUT}", "-qq", "--no-header", "-rfE",

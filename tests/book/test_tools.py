@@ -18,6 +18,7 @@ import pytest
 
 import bench
 import execute
+import forked_kernels
 import prove
 import stamps
 from fabricated import code
@@ -150,6 +151,32 @@ def test_prove_looks_at_cells_that_ask_to_be_left_out(tmp_path: Path) -> None:
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert said.returncode == 1
     assert "NOT PROVED a.ipynb: code cell 1, code cell 2, code cell 3\n" in said.stdout
+
+
+def test_a_forked_kernel_is_a_process_of_its_own_and_others_have_loaded_less(tmp_path: Path) -> None:
+    """A notebook's kernel is forked only if its first cell imports all that is loaded before the fork."""
+    shutil.copytree(stamps.ROOT / "tools", tmp_path / "tools")
+    for folder in ("code", "forked", "usual"):
+        (tmp_path / folder).mkdir()
+    ours = "import os, sys\nimport matplotlib.pyplot\nfrom attnmath import derive, figures, ledger"
+    asks = "print(os.getsid(0) == os.getpid(), os.path.basename(os.getcwd()), 'ours' in globals())\n"
+    asks += "print(*(name in sys.modules for name in ('sympy', 'multiprocessing.forkserver')))\n"
+    asks += "print(os.path.abspath('../tools') in sys.path)"
+    for kind, first, said in (("forked", ours, "True forked {}\nTrue True\nFalse\n"),
+                              ("usual", "import os, sys", "True usual {}\nFalse False\nFalse\n")):  # fmt: skip
+        for name, known in (("a", "False"), ("b", "False")):  # the second has nothing of the first
+            stored = {"output_type": "stream", "name": "stdout", "text": said.format(known)}
+            write(tmp_path / kind / f"{name}.ipynb", code(first, 1), code(asks, 2, stored), code("ours = 1", 3))
+    command = [sys.executable, "tools/prove.py", "--jobs", "1", "forked", "usual"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_kernel_of_every_chapter_can_be_forked() -> None:
+    for path in stamps.notebooks([stamps.ROOT / "chapters"]):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        first = next("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+        assert forked_kernels.imported(first) >= forked_kernels.PRELOADED, path
 
 
 def test_prove_says_when_pytest_ends_without_an_answer(elsewhere: Path) -> None:
