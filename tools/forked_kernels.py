@@ -13,6 +13,7 @@ import gc
 import multiprocessing
 import os
 import sys
+import threading
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -65,13 +66,25 @@ def become_kernel(arguments: list[str], env: dict[str, str], cwd: str | None, pa
     os.setsid()
     parent.send(os.getpid())
     os.environ.clear()
-    os.environ.update(env, JPY_PARENT_PID=str(os.getppid()))  # a kernel ends when its parent does
+    os.environ.update(env)
+    threading.Thread(target=end_with_parent, daemon=True).start()
     os.chdir(cwd or os.curdir)
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != TOOLS]
     for stream, mode in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)):
         os.dup2(os.open(os.devnull, mode), stream)
     gc.freeze()  # what was loaded before is no garbage, and need not be looked through again and again
     IPKernelApp.launch_instance(arguments)
+
+
+def end_with_parent() -> None:
+    """Wait for the end of the process that launched this one, whatever ended it, and end.
+
+    A kernel looks for the end of the process from which it was forked. That one waits for its last child.
+    """
+    launcher = multiprocessing.parent_process()
+    if launcher is not None:
+        launcher.join()
+    os._exit(1)
 
 
 def imported(source: str) -> set[str]:

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,39 @@ def test_a_forked_kernel_is_a_process_of_its_own_and_others_have_loaded_less(tmp
     command = [sys.executable, "tools/prove.py", "--jobs", "1", "forked", "usual"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_forked_kernel_ends_with_the_process_that_launched_it(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    first = "import matplotlib.pyplot\nfrom attnmath import derive, figures, ledger"
+    slow = "import os, pathlib, time\npathlib.Path('pid').write_text(f'{os.getpid()} ')\ntime.sleep(600)"
+    path = write(tmp_path / "a.ipynb", code(first, 1), code(slow, 2))
+    judge = prove.Judge()
+    asked = judge._process.stdin
+    assert asked
+    asked.write(json.dumps(str(path)).encode() + b"\n")
+    told = tmp_path / "pid"
+    in_time(lambda: told.is_file() and told.read_text(encoding="utf-8").endswith(" "))
+    judge._process.kill()
+    judge.close()
+    in_time(partial(is_gone, int(told.read_text(encoding="utf-8"))))
+
+
+def is_gone(process: int) -> bool:
+    """Return whether no such process is there any more."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def in_time(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until the condition is true; fail if it is not true in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def test_the_kernel_of_every_chapter_can_be_forked() -> None:
