@@ -22,7 +22,7 @@ const Finding = {
     },
 
     look(query) {
-        const wanted = query.toLowerCase().trim().replace(/\s+/g, " ");
+        const wanted = query.normalize("NFKC").toLowerCase().trim().replace(/\s+/g, " ");
         if (!wanted || !Finding.table) return [];
         const words = wanted.split(" ");
         const order = ["Equation", "Term", "Function", "Claim", "Symbol", "Section"];

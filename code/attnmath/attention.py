@@ -56,8 +56,14 @@ def softmax(x: Real[ArrayLike, "*shape"], *, axis: int = -1, temperature: float 
     if bool(xp.any(top == -math.inf)):
         raise ValueError("x: expected a finite logit in every slice, got one that is -inf throughout (fully masked)")
     with silent():
-        weights = xp.exp(_quotient(x - top, temperature))
-        return weights / xp.sum(weights, axis=axis, keepdims=True)
+        if temperature > 1:  # the difference may be out of range where its quotient is not
+            weights = xp.exp(2 * _quotient(x / 2 - top / 2, temperature))
+        else:
+            weights = xp.exp(_quotient(x - top, temperature))
+        if x.dtype.itemsize >= 4:
+            return weights / xp.sum(weights, axis=axis, keepdims=True)
+        wide = xp.astype(weights, xp.float32)  # the sum of many weights is out of the range of half precision
+        return xp.astype(wide / xp.sum(wide, axis=axis, keepdims=True), x.dtype)
 
 
 def softmax_jacobian(y: Real[ArrayLike, "... n"]) -> Float[Array, "... n n"]:
@@ -89,9 +95,8 @@ def jacobian_norm(y: Real[ArrayLike, "... n"]) -> Float[Array, "..."]:
     y = probabilities(y, "y")
     xp = array_namespace(y)
     others = 1 - xp.eye(y.shape[-1], dtype=y.dtype, device=device(y))
-    rest = xp.sum(y[..., None, :] * others, axis=-1)
-    rest_squared = xp.sum((y[..., None, :] * others) ** 2, axis=-1)
-    return xp.sqrt(xp.sum(y**2 * (rest**2 + rest_squared), axis=-1))
+    off = y[..., None, :] * others
+    return _norm(y * _norm(xp.concat([xp.sum(off, axis=-1, keepdims=True), off], axis=-1)))
 
 
 def entropy(p: Real[ArrayLike, "... n"]) -> Float[Array, "..."]:
@@ -235,6 +240,14 @@ def padding_mask(lengths: Integer[ArrayLike, "batch"], n: int) -> Bool[Array, "b
     if bool(xp.any(lengths < 1)) or bool(xp.any(lengths > n)):
         raise ValueError(f"lengths: expected values from 1 to {n}, got {lengths}")
     return xp.arange(n, device=device(lengths))[None, None, :] < lengths[:, None, None]
+
+
+def _norm(a: Array) -> Array:
+    """Euclidean norm along the last axis of non-negative numbers whose squares may underflow."""
+    xp = array_namespace(a)
+    top = xp.max(a, axis=-1, keepdims=True)
+    top = xp.where(top > 0, top, xp.ones_like(top))
+    return top[..., 0] * xp.sqrt(xp.sum((a / top) ** 2, axis=-1))
 
 
 def _quotient(x: Array, temperature: float) -> Array:

@@ -11,6 +11,7 @@ options are read: ``--help`` needs the core of the package alone.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
 import shlex
@@ -117,11 +118,27 @@ class Command:
         return status
 
 
+def _looked_up(read: Callable[[str], Path]) -> Callable[[str], Path]:
+    """Return the reader of a path, for which a path that the system refuses to look up is a wrong option."""
+
+    @functools.wraps(read)
+    def checked(text: str) -> Path:
+        try:
+            return read(text)
+        except OSError as error:  # a folder that may not be entered, a name that is too long, a folder that is gone
+            expected = "expected a path that can be looked up"
+            raise argparse.ArgumentTypeError(f"{expected}, got {text} ({error.strerror})") from None
+
+    return checked
+
+
+@_looked_up
 def folder(text: str) -> Path:
     """Return a folder that files can be written to, though it need not exist yet."""
     return _place(Path(text), "a folder to write to", Path(text))
 
 
+@_looked_up
 def table(text: str) -> Path:
     """Return a file that can be written, though it need not exist yet, nor its folder."""
     path = Path(text)
@@ -132,6 +149,7 @@ def table(text: str) -> Path:
     return _place(path.absolute().parent, "a file to write", path)
 
 
+@_looked_up
 def existing_file(text: str) -> Path:
     """Return a file that can be read."""
     if not Path(text).is_file() or not os.access(text, os.R_OK):
@@ -139,6 +157,7 @@ def existing_file(text: str) -> Path:
     return Path(text)
 
 
+@_looked_up
 def existing_folder(text: str) -> Path:
     """Return a folder that is there."""
     if not Path(text).is_dir():

@@ -20,8 +20,8 @@ def torch_device(device: str) -> torch.device:
         raise TypeError(f"device: expected a name such as cpu or cuda, got {type(device).__name__}")
     try:
         found = torch.device(device)
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        torch.zeros(1, device=found).item()  # a device without numbers, such as meta, has none to give
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(
             f"device: expected one that torch finds here, such as cpu, got {device!r} ({reason})"

@@ -73,9 +73,9 @@ def mean(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     """
     x = _draws(samples)
     # Scaled by a power of two, so that squares keep their range and no digit changes.
-    power = exponent(x).item()
+    power = exponent(x, axis=0)
     y = np.ldexp(x, -power)
-    return _estimate(y.mean(axis=0), y.std(axis=0, ddof=1) / np.sqrt(len(x)), power)
+    return _estimate(y.mean(axis=0), y.std(axis=0, ddof=1) / np.sqrt(len(x)), power[0])
 
 
 def variance(samples: Real[ArrayLike, "N ..."]) -> Estimate:
@@ -88,12 +88,12 @@ def variance(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     1.667 ± 0.71
     """
     x = _draws(samples)
-    n, power = len(x), exponent(x).item()
+    n, power = len(x), exponent(x, axis=0)
     x = np.ldexp(x, -power)
     centred = x - x.mean(axis=0)
     m2, m4 = (centred**2).mean(axis=0), (centred**4).mean(axis=0)
     error = np.sqrt(np.maximum(m4 - m2**2 * (n - 3) / (n - 1), 0) / n)
-    return _estimate(m2 * n / (n - 1), error, 2 * power)
+    return _estimate(m2 * n / (n - 1), error, 2 * power[0])
 
 
 def interval(
@@ -108,7 +108,8 @@ def interval(
     instance(estimate, Estimate, "estimate")
     if positive_integer(runs, "runs") < 2:
         raise ValueError(f"runs: expected at least 2, got {runs}")
-    if not 0 < number(coverage, "coverage") < 1:
+    coverage = number(coverage, "coverage")
+    if not 0 < coverage < 1:
         raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage}")
     with about("estimate"):
         return estimate.interval(float(stdtrit(runs - 1, (1 + coverage) / 2)))

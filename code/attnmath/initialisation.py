@@ -177,7 +177,7 @@ def scaled_scores(
     x, y = (floats(a, s, ndim=1) for a, s in ((x, "x"), (y, "y")))
     if len(x) != len(y):
         raise ValueError(f"x, y: expected the same number d_model of components, got {len(x)} and {len(y)}")
-    parts = []
+    d_k, parts = positive_integer(d_k, "d_k"), []
     one_of(law, LAWS, "law")
     fits_memory("d_k, size, x, y", positive_integer(size, "size"), positive_integer(d_k, "d_k"), len(x))
     for count in _blocks(size, len(x) * positive_integer(d_k, "d_k")):

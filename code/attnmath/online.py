@@ -74,7 +74,8 @@ def merge(first: Summary, second: Summary) -> Summary:
     with silent():
         a, b = xp.exp(first.m - m), xp.exp(second.m - m)
         o = in_range(a * first.o + b * second.o, "first, second")
-    return Summary(m, a * first.l + b * second.l, o)
+        total = in_range(a * first.l + b * second.l, "first, second")
+    return Summary(m, total, o)
 
 
 def online_attention(

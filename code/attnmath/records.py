@@ -51,7 +51,13 @@ def parsed(text: str, kind: type[Row], name: str) -> tuple[Row, ...]:
 
 def read(path: Path, kind: type[Row], name: str) -> tuple[Row, ...]:
     """Return the rows of a file, or none if there is no such file."""
-    return parsed(path.read_text(encoding="utf-8"), kind, name) if path.exists() else ()
+    if not path.exists():
+        return ()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name}: expected a table in UTF-8, got {path} ({error})") from None
+    return parsed(text, kind, name)
 
 
 def provenance(name: str) -> dict[str, Any]:

@@ -105,7 +105,8 @@ def effective_support(a: Real[ArrayLike, "..."], *, axis: int = -1) -> Float[Arr
     array([1., 4.])
     """
     S = sparsity(a, axis=axis)
-    return real_array(a, "a").shape[axis] * S**2
+    with silent():
+        return in_range(real_array(a, "a").shape[axis] * S**2, "a")
 
 
 def exponential(gamma: Real[ArrayLike, "*shape"], *, log: bool = False) -> Float[Numpy, "*shape"]:

@@ -323,3 +323,32 @@ def test_one_dimension_too_few_is_named() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+@pytest.mark.parametrize("dtype, large", [("float64", 1.5e308), ("float32", 3e38), ("float16", 6e4)])
+def test_softmax_divides_differences_that_are_out_of_range(dtype: str, large: float) -> None:
+    found = softmax(np.asarray([large, -large], dtype=dtype), temperature=large)
+    np.testing.assert_allclose(found, [1 / (1 + math.exp(-2)), 1 / (1 + math.exp(2))], rtol=2e-3)
+    np.testing.assert_array_equal(softmax(np.asarray([large, -large], dtype=dtype)), [1, 0])
+
+
+def test_softmax_at_a_high_temperature_has_the_digits_of_the_plain_quotient() -> None:
+    x = np.random.default_rng(4).normal(size=(50, 7)) * 40
+    shifted = np.exp((x - x.max(axis=-1, keepdims=True)) / 3)
+    np.testing.assert_array_equal(softmax(x, temperature=3.0), shifted / shifted.sum(axis=-1, keepdims=True))
+
+
+def test_half_precision_has_room_for_many_keys() -> None:
+    n = 70_000  # more than the largest number of half precision
+    assert float(softmax(np.zeros(n, np.float16)).sum(dtype=np.float64)) == pytest.approx(1, rel=1e-2)
+    torch = torch_or_skip()
+    for dtype in (torch.float16, torch.bfloat16):
+        assert float(softmax(torch.zeros(n, dtype=dtype)).double().sum()) == pytest.approx(1, rel=1e-2)
+
+
+def test_the_norm_of_a_jacobian_near_saturation_is_no_zero() -> None:
+    for dtype, tiny in (("float64", 1e-200), ("float32", 1e-25), ("float16", 1e-4)):
+        found = jacobian_norm(np.asarray([1.0, tiny], dtype=dtype))
+        assert float(found) == pytest.approx(2 * tiny, rel=2e-3)
+    y = softmax(np.random.default_rng(5).normal(size=(6, 9)) * 3)
+    np.testing.assert_allclose(jacobian_norm(y), np.linalg.norm(softmax_jacobian(y), axis=(-2, -1)), rtol=1e-13)

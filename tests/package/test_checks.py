@@ -32,7 +32,7 @@ def test_what_is_no_number_is_a_type_error(value) -> None:
 def test_extended_precision_is_an_error() -> None:
     if np.dtype(np.longdouble).itemsize == 8:
         pytest.skip("here a long double is a double")
-    with pytest.raises(TypeError, match="x: expected at most double precision, got .* longdouble|float128"):
+    with pytest.raises(TypeError, match="x: expected half, single or double precision, got .* longdouble|float128"):
         checks.real_array(np.ones(2, np.longdouble), "x")
 
 
@@ -283,3 +283,42 @@ def test_the_rounding_of_sums_is_that_of_the_last_axis() -> None:
     assert (
         checks.rounding_of_sums(np.ones((2, 3, 5))) == 24 * eps and checks.rounding_of_sums(np.ones((7, 1))) == 8 * eps
     )
+
+
+@pytest.mark.parametrize("n", [40, 300, 5000])
+def test_half_precision_does_not_excuse_a_sum_of_zero(n: int) -> None:
+    with pytest.raises(ValueError, match="p: expected probabilities that sum to 1"):
+        checks.probabilities(np.zeros(n, np.float16), "p")
+    torch = torch_or_skip()
+    with pytest.raises(ValueError, match="p: expected probabilities that sum to 1"):
+        checks.probabilities(torch.zeros(n, dtype=torch.bfloat16), "p")
+
+
+def test_arrays_have_the_byte_order_of_the_machine() -> None:
+    swapped = np.dtype(float).newbyteorder()
+    found = checks.real_array(np.asarray([1.0, 2.5], dtype=swapped), "x")
+    assert found.dtype == np.float64 and found.dtype.isnative and found.tolist() == [1.0, 2.5]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_integers_have_room_for_their_differences(dtype: str) -> None:
+    found = checks.integers(np.asarray([3, 100], dtype=dtype), "x")
+    assert (found[0] - found[1], found[1] + found[1]) == (-97, 200)
+
+
+def test_integers_that_no_double_holds_are_named() -> None:
+    with pytest.raises(ValueError, match=f"x: expected integers of at most {2**53}"):
+        checks.integers(np.asarray([2**63], dtype=np.uint64), "x")
+
+
+def test_tensors_without_plain_numbers_are_named() -> None:
+    torch = torch_or_skip()
+    eye = torch.eye(2)
+    for strange, kind in (
+        (eye.to_sparse(), "a torch.sparse_coo"), (eye.to("meta"), "a meta"),
+        (torch.nested.nested_tensor([eye, eye[:1]], layout=torch.jagged), "a nested"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=f"x: expected an array of real numbers, got {kind} tensor"):
+            checks.real_array(strange, "x")
+    with pytest.raises(TypeError, match="x: expected half, single or double precision, got .*float8"):
+        checks.real_array(eye.to(torch.float8_e4m3fn), "x")

@@ -322,3 +322,19 @@ def test_the_readme_of_the_package_has_an_example_that_runs_and_links_that_lead_
         exec(compile(example, "README.md", "exec"), {})
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert links and all(link.startswith("https://") for link in links)
+
+
+@pytest.mark.parametrize("reader", ["folder", "table", "existing_file", "existing_folder"])
+def test_a_path_that_cannot_be_looked_up_is_a_wrong_option(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from attnmath import commands
+
+    name = "a" * 300 + ".csv"
+    with pytest.raises(argparse.ArgumentTypeError, match="expected .*, got a"):
+        getattr(commands, reader)(name)
+
+    def forbidden(path: Path, **_: Any) -> Any:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", forbidden)
+    with pytest.raises(argparse.ArgumentTypeError, match=r"expected .*, got locked/x\.csv"):
+        getattr(commands, reader)("locked/x.csv")

@@ -222,3 +222,20 @@ def test_an_interval_names_what_it_cannot_use() -> None:
         Estimate(1.0, np.ones(2))
     with pytest.raises(ValueError, match="value, standard_error: expected shapes that broadcast"):
         Estimate(np.ones(2), np.ones(3))
+
+
+def test_columns_of_unlike_size_do_not_disturb_one_another() -> None:
+    draws = np.asarray([[1e200, 1e-200, 0.0], [1e200, 3e-200, 0.0], [4e200, 2e-200, 0.0]])
+    found, alone = mean(draws), [mean(column) for column in draws.T]
+    np.testing.assert_array_equal(found.value, [float(one.value) for one in alone])
+    np.testing.assert_array_equal(found.standard_error, [float(one.standard_error) for one in alone])
+    np.testing.assert_allclose(found.value, [2e200, 2e-200, 0])
+    small = np.asarray([[1e150, 1e-150], [2e150, 3e-150], [4e150, 2e-150]])
+    np.testing.assert_allclose(variance(small).value, small.var(axis=0, ddof=1), rtol=1e-12)
+
+
+def test_the_coverage_of_an_interval_is_a_double() -> None:
+    single = np.float32(0.95)
+    assert estimate.interval(Estimate(0.0, 1.0), 5, coverage=single) == estimate.interval(
+        Estimate(0.0, 1.0), 5, coverage=float(single)
+    )

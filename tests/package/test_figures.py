@@ -177,3 +177,11 @@ def test_bad_data_is_named(draw, error, words) -> None:
     with pytest.raises(error, match=words):
         draw()
     plt.close("all")
+
+
+@pytest.mark.parametrize("stem, error", [(".", ValueError), ("", ValueError), (3, TypeError)])
+def test_a_stem_is_the_name_of_a_file(stem: object, error: type[Exception], tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match="stem: expected"):
+        show(plt.figure()).save(stem)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())

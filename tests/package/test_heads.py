@@ -6,10 +6,13 @@ import dataclasses
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import zipfile
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from backends import torch_or_skip
 from attnmath.attention import attention_weights
 from attnmath.heads import extract
 from attnmath.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
-from attnmath.heads.load import SAMPLES, Heads, load_heads, read_heads
+from attnmath.heads.load import SAMPLES, Heads, load_heads, read_decoder, read_heads
 
 DATA = Path(extract.__file__).parents[1] / "data"
 MODEL = os.environ.get("ATTNMATH_MODEL")
@@ -405,3 +408,48 @@ def test_an_empty_file_holds_no_heads(tmp_path: Path) -> None:
         read_heads(tmp_path / "empty.npz")
     with pytest.raises(FileNotFoundError):
         read_heads(tmp_path / "none.npz")
+
+
+def test_files_that_are_no_archives_of_arrays_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "one.npy", np.ones(3))
+    with pytest.raises(ValueError, match="path: expected a file of .*one array, and no archive"):
+        read_heads(tmp_path / "one.npy")
+    names = {"Q": np.ones((1, 1, 400, 3)), "K": np.ones((1, 1, 400, 3)), "tokens": np.asarray(["a"] * 400)}
+    np.savez_compressed(tmp_path / "torn.npz", **names)
+    content = bytearray((tmp_path / "torn.npz").read_bytes())
+    begin = content.index(b"Q.npy") + 60
+    content[begin : begin + 40] = bytes(40)
+    (tmp_path / "torn.npz").write_bytes(content)
+    with pytest.raises(ValueError, match="path: expected a file of"):
+        read_heads(tmp_path / "torn.npz")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"heads": np.asarray([4, 4])}, {"heads": np.asarray(4.7)}, {"characters.weight": np.asarray(1.0)},
+        {"positions.weight": np.ones(3)}, {"layers.x.norm": np.ones(3)}, {"layers.999999999.norm.weight": np.ones(3)},
+    ],
+)  # fmt: skip
+def test_weights_of_another_shape_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    with resources.as_file(resources.files("attnmath") / "data/decoder_weights.npz") as path, np.load(path) as given:
+        weights = {name: given[name] for name in given.files}
+    np.savez(tmp_path / "same.npz", **weights)
+    assert read_decoder(tmp_path / "same.npz").heads == int(weights["heads"])
+    np.savez(tmp_path / "other.npz", **(weights | change))
+    with pytest.raises(ValueError, match="path: expected"):
+        read_decoder(tmp_path / "other.npz")
+
+
+@pytest.mark.parametrize("epsilon", ["abc", -1000, True, math.inf])
+def test_an_epsilon_that_is_none_is_named(tmp_path: Path, epsilon: object) -> None:
+    with pytest.raises(ValueError, match="directory: expected layer_norm_eps of at least 0"):
+        load_encoder(make_toy(tmp_path / "model", layer_norm_eps=epsilon))
+
+
+def test_a_text_in_another_encoding_is_named(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "latin.txt").write_bytes("Gödel".encode("latin-1"))
+    given = [str(toy), "--text", str(tmp_path / "latin.txt"), "--any-weights", "--out", str(tmp_path / "out")]
+    assert extract.main(given) == 2
+    assert "text: expected a file in UTF-8" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -111,6 +111,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "recall.training.concentration": {"rows": np.ones((1, 1, 2))},
     "sweeps.runs.schedule": {"step": 3, "steps": 20},
     "devices.torch_device": {"device": "cpu"},
+    "sweeps.tables.exact": {"value": 0.5},
     "sweeps.tables.rounded": {"value": 0.5},
     "translation.bleu.corpus_bleu": {"translations": [["a", "b"]], "references": [["a", "c"]]},
     "translation.designs.equal_hidden": {"design": "fixed"},

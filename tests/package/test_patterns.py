@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backends import both_backends, make, stochastic
+from backends import both_backends, make, stochastic, torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attnmath import patterns
-from attnmath.attention import causal_mask, softmax
+from attnmath.attention import causal_mask, padding_mask, softmax
 from attnmath.spectrum import spectral_norm
 
 sizes = st.integers(1, 12)
@@ -290,3 +290,10 @@ def test_tiles_hold_an_entry(n: int, m: int, size: int, seed: int) -> None:
 def test_bad_input_of_factorised_and_block_patterns(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def test_lengths_may_be_of_a_small_type_of_integers() -> None:
+    torch = torch_or_skip()
+    for dtype in (torch.uint8, torch.int8, torch.int64):
+        seen = padding_mask(torch.tensor([100, 3], dtype=dtype), 300)
+        assert seen.sum(dim=-1).flatten().tolist() == [100, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -411,3 +412,29 @@ def test_a_window_can_be_read_in_another_order() -> None:
         decoder.train(settings, ids, 3, order=np.arange(5))
     start = decoder.initial(settings, 3)
     assert decoder.train(settings, ids, 3, start=start) is start
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_near_keys_are_near_in_every_type_of_integers(dtype: str) -> None:
+    order = np.asarray([120, 3, 100], dtype=dtype)
+    expected = experiment.near_keys(order.astype(int), 100, in_text=True)
+    np.testing.assert_array_equal(experiment.near_keys(order, 100, in_text=True), expected)
+
+
+def test_rows_of_another_study_are_refused_before_anything_is_computed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch_or_skip()
+    header = ",".join(field.name for field in dataclasses.fields(prune.Row))
+    row = ",".join({"kind": "elsewhere"}.get(field.name, "1") for field in dataclasses.fields(prune.Row))
+    (tmp_path / "pruning.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
+    assert prune.main(["--out", str(tmp_path)]) == 2
+    assert "out: expected versions of this command" in capsys.readouterr().err
+    header = ",".join(field.name for field in dataclasses.fields(experiment.Row))
+    row = ",".join({"form": "elsewhere"}.get(field.name, "1") for field in dataclasses.fields(experiment.Row))
+    (tmp_path / "locality.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
+    assert experiment.main(["--out", str(tmp_path)]) == 2
+    assert "out: expected forms of the text among" in capsys.readouterr().err
+    (tmp_path / "locality.csv").write_bytes(b"\xff\xfe")
+    assert experiment.main(["--out", str(tmp_path)]) == 2
+    assert "locality: expected a table in UTF-8" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -32,6 +33,7 @@ from attnmath.recall.table import (
     SETTINGS,
     STANDARD,
     TABLE,
+    check_parameter,
     read_table,
 )
 
@@ -741,3 +743,23 @@ def test_a_choice_without_a_run_is_no_success(tmp_path: Path) -> None:
     said = subprocess.run([sys.executable, "-m", "attnmath.recall", *line], capture_output=True, text=True, check=False)
     assert said.returncode == 2 and "expected options that give at least one run" in said.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_setting_of_many_digits_is_found_again(tmp_path: Path) -> None:
+    close = [dataclasses.replace(small(0), rate=rate) for rate in (0.0123456789, 0.0123456999)]
+    assert sweep.sweep(close, tmp_path / "t.csv", progress=False, jobs=1) == 2
+    assert sweep.sweep(close, tmp_path / "t.csv", progress=False, jobs=1) == 0
+    assert len(read_table(tmp_path / "t.csv")) == 2
+
+
+@pytest.mark.parametrize("parameter", [math.nan, math.inf])
+def test_a_parameter_is_finite(parameter: float) -> None:
+    with pytest.raises(ValueError, match="parameter: expected"):
+        check_parameter("decay", parameter)
+
+
+@pytest.mark.parametrize("device", ["meta", "hpu"])
+def test_a_device_without_numbers_is_named(device: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"device: expected one that torch finds here, such as cpu, got '{device}'"):
+        sweep.sweep([small(0)], tmp_path / "t.csv", progress=False, jobs=1, device=device)
+    assert not (tmp_path / "t.csv").exists()

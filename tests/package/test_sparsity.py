@@ -350,3 +350,8 @@ def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_an_effective_support_out_of_range_is_named() -> None:
+    with pytest.raises(ValueError, match="a: expected"):
+        sparsity.effective_support(np.ones(70_000, np.float16))

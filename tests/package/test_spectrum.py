@@ -181,3 +181,9 @@ def test_eigenvectors_that_coincide_have_an_infinite_condition() -> None:
 
 def test_hundreds_of_rows_are_square_as_few_are() -> None:
     assert spectrum.square(np.eye(300)).shape == (300, 300)
+
+
+def test_a_determinant_out_of_range_is_named() -> None:
+    with pytest.raises(ValueError, match="A: expected"):
+        spectrum.log_determinant([[1e308, 1e308], [1e308, -1e308]])
+    assert spectrum.log_determinant([[1.0, 1.0], [1.0, 1.0]]) == (0.0, -np.inf)

@@ -102,6 +102,8 @@ def run(out: Path, seeds: tuple[int, ...] = SEEDS, *, command: str = "") -> Path
     out.mkdir(parents=True, exist_ok=True)
     path = out / "locality.csv"
     done = {(row.form, row.seed): row for row in records.read(path, Row, "locality")}
+    if strange := [row for row in done.values() if row.form not in FORMS]:
+        raise ValueError(f"out: expected forms of the text among {', '.join(FORMS)} in {path}, got {strange[0].form!r}")
     text = corpus.shipped_documentation()
     for form, seed in tqdm([(form, seed) for form in FORMS for seed in seeds], unit="decoder"):
         if (form, seed) not in done:

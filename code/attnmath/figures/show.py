@@ -11,6 +11,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
+from attnmath.checks import path_to
+
 STYLE = "attnmath.figures.book"
 FORMATS = ("png", "svg")
 _METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
@@ -37,9 +39,10 @@ class Picture:
 
         `ValueError` where there is no folder to write into.
         """
-        folder = Path(stem).parent
-        if not folder.is_dir():
-            raise ValueError(f"stem: expected a name in a folder that exists, got {str(stem)!r}")
+        stem = path_to(stem, "stem")
+        if not stem.parent.is_dir() or stem.is_dir() or not stem.name:
+            expected = "the name of a file, without its ending, in a folder that exists"
+            raise ValueError(f"stem: expected {expected}, got {str(stem)!r}")
         Path(f"{stem}.png").write_bytes(self.png)
         Path(f"{stem}.svg").write_bytes(self.svg.encode("utf-8"))
         return self

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,9 +104,12 @@ def load_encoder(directory: str | Path) -> Encoder:
         raise ValueError(f"directory: expected hidden_size to be a multiple of num_attention_heads, got {sizes}")
     if config.get("hidden_act", "gelu") != "gelu" or config.get("position_embedding_type", "absolute") != "absolute":
         raise ValueError("directory: expected a BERT-layout model with gelu and absolute positions")
+    epsilon = config.get("layer_norm_eps", 1e-12)
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 <= epsilon < math.inf:
+        raise ValueError(f"directory: expected layer_norm_eps of at least 0 in its config.json, got {epsilon!r}")
     parameters = _parameters(directory / "model.safetensors")
     _check_shapes(parameters, layers, width, inner)
-    return Encoder(layers, heads, width, float(config.get("layer_norm_eps", 1e-12)), parameters)
+    return Encoder(layers, heads, width, float(epsilon), parameters)
 
 
 def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[str], Int[Numpy, "n"]]:
@@ -124,7 +128,8 @@ def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[st
     tokenizer.no_truncation()
     encoded = tokenizer.encode(text)
     if not text.strip() or len(encoded.ids) > longest:
-        raise ValueError(f"text: expected from 1 word to {longest} tokens, got {len(encoded.ids)} tokens")
+        got = f"{len(encoded.ids)} tokens, of which the tokenizer adds those at the ends"
+        raise ValueError(f"text: expected from 1 word to {longest} tokens, got {got}")
     return list(encoded.tokens), np.asarray(encoded.ids, dtype=np.int64)
 
 

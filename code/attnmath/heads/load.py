@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -259,16 +260,21 @@ def read_decoder(path: str | Path) -> TrainedDecoder:
         name: floats(value, f"path: {name}").astype(np.float32)
         for name, value in {**{name: first[name] for name in names}, **rest}.items()
     }
-    alphabet, heads = tuple(str(one) for one in first["alphabet"].ravel()), int(first["heads"])
-    width, depth = parameters["characters.weight"].shape[-1], 1 + max((int(n.split(".")[1]) for n in rest), default=0)
-    expected = _shapes(width, len(alphabet), parameters["positions.weight"].shape[0], depth)
+    alphabet, heads = tuple(str(one) for one in first["alphabet"].ravel()), first["heads"]
+    tables = {name: parameters[name].shape for name in ("characters.weight", "positions.weight")}
+    if any(len(shape) != 2 for shape in tables.values()) or not heads.dtype.kind == "i" or heads.ndim:
+        raise ValueError(f"path: expected two tables and one whole number of heads, got {tables}, heads {heads}")
+    (_, width), (context, _) = tables.values()
+    expected = _shapes(width, len(alphabet), context, max(1, len({name.split(".")[1] for name in rest})))
+    if strange := sorted(set(rest) - set(expected)):
+        raise ValueError(f"path: expected the parameters of a decoder's layers, got {strange[0]}")
     for name, shape in expected.items():
         if name not in parameters or parameters[name].shape != shape:
             found = parameters[name].shape if name in parameters else "none"
             raise ValueError(f"path: expected {name} of shape {shape}, got {found}")
     if heads < 1 or width % heads:
         raise ValueError(f"path: expected a number of heads that divides the width {width}, got {heads}")
-    return TrainedDecoder(parameters, heads, alphabet)
+    return TrainedDecoder(parameters, int(heads), alphabet)
 
 
 def _shapes(width: int, alphabet: int, context: int, layers: int) -> dict[str, tuple[int, ...]]:
@@ -294,9 +300,12 @@ def _arrays(path: str | Path, names: tuple[str, ...], command: str) -> dict[str,
     """Return the named arrays of a file that a command of this package has written."""
     path = path_to(path, "path")
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        arrays = np.load(path, allow_pickle=False)
+        if isinstance(arrays, np.ndarray):
+            raise ValueError("one array, and no archive of several")
+        with arrays:
             found = {name: arrays[name] for name in names if name in arrays.files}
-    except (ValueError, EOFError, IsADirectoryError, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, IsADirectoryError, zipfile.BadZipFile, zlib.error) as error:
         kind = f"a file of python -m attnmath.heads.{command}"
         raise ValueError(f"path: expected {kind}, got {path} ({error})") from None
     if missing := [name for name in names if name not in found]:

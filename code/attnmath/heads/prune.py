@@ -105,7 +105,12 @@ def run(out: Path, kinds: tuple[str, ...] = KINDS, *, command: str = "") -> Path
 
     out.mkdir(parents=True, exist_ok=True)
     path = out / "pruning.csv"
-    done = {(row.kind, row.case, row.removed): row for row in records.read(path, Row, "pruning")}
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "torch": metadata.version("torch")}
+    rows = records.read(path, Row, "pruning")
+    cases = {key for kind in KINDS for key in _cases(kind)}
+    if strange := [row for row in rows if (row.kind, row.case, row.removed) not in cases]:
+        raise ValueError(f"out: expected versions of this command in {path}, got {strange[0]}")
+    done = {(row.kind, row.case, row.removed): row for row in rows}
     study = _Study(load_decoder(), done)
     wanted = [key for kind in KINDS for key in _cases(kind) if kind in kinds]
     with tqdm(total=len(wanted), unit="version") as bar:
@@ -117,7 +122,7 @@ def run(out: Path, kinds: tuple[str, ...] = KINDS, *, command: str = "") -> Path
             bar.update()
     record = {
         "command": command,
-        "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": metadata.version("torch")},
+        "versions": versions,
         "machine": platform.machine(),
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "weights": WEIGHTS,

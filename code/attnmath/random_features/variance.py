@@ -168,7 +168,7 @@ def _variance_of_two_signs(x: Array, y: Array, z: Array, relative: bool, log: bo
         rest = -xp.expm1(-square)
         if flag(log, "log"):
             return log_scale + 2 * _log(rest) - math.log(2)
-        return in_range(xp.exp(log_scale) * rest**2 / 2, "x, y")
+        return in_range((xp.exp(log_scale / 2) * rest) ** 2 / 2, "x, y")  # the square of a small rest may underflow
 
 
 def _log_scale(x: Array, y: Array, log_second: Array, relative: bool) -> Array:

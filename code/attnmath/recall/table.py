@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +38,8 @@ def check_parameter(attention: str, parameter: float) -> float:
     """Return the parameter of an attention if it is one: of softmax and the powers above 0, of decay in (0, 1]."""
     one_of(attention, ATTENTION_NAMES, "attention")
     parameter = number(parameter, "parameter")
+    if not math.isfinite(parameter):
+        raise ValueError(f"parameter: expected a finite number, got {parameter}")
     if attention != "relu^2" and parameter <= 0:
         raise ValueError(f"parameter: expected a number above 0 for {attention}, got {parameter:g}")
     if attention == "decay" and parameter > 1:

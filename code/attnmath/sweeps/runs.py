@@ -19,7 +19,7 @@ from tqdm import tqdm
 from attnmath.checks import flag, instance, non_negative_integer, path_to, positive_integer
 from attnmath.devices import torch_device
 from attnmath.records import replace
-from attnmath.sweeps.tables import Table, rounded
+from attnmath.sweeps.tables import Table, exact, rounded
 
 #: What one run is told: a dataclass whose fields are columns of the table.
 Setting = TypeVar("Setting")
@@ -61,7 +61,8 @@ def carry_out(
         writer = csv.DictWriter(file, table.columns, lineterminator="\n")
         with bar(total=len(wanted), initial=len(wanted) - len(missing), unit="run", disable=not progress) as shown:
             for row in parallel(joblib.delayed(run)(s, device) for s in missing):
-                writer.writerow({name: rounded(row[name]) for name in table.columns})
+                digits = {name: exact if name in table.settings else rounded for name in table.columns}
+                writer.writerow({name: write(row[name]) for name, write in digits.items()})
                 file.flush()
                 os.fsync(file.fileno())
                 shown.update()

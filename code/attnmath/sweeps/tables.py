@@ -101,6 +101,15 @@ def rounded(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
+def exact(value: Any) -> Any:
+    """As `rounded`, with all digits where six are not the number: a setting is found again by its value.
+
+    >>> exact(0.0027), exact(0.0123456789)
+    ('0.0027', '0.0123456789')
+    """
+    return str(float(value)) if isinstance(value, float) and float(rounded(value)) != value else rounded(value)
+
+
 def _lock(table: IO[str], path: Path) -> None:
     if fcntl is None:
         return
