@@ -161,6 +161,7 @@ LEFT_OUT = {
     "sweeps.command.carry_out": "runs a sweep: see test_recall",
     "sweeps.runs.carry_out": "trains: see test_recall",
     "sweeps.runs.each": "a check of whatever was given",
+    "sweeps.runs.must_be_finite": "takes a trained model: see test_recall",
     "sweeps.runs.write_provenance": "writes a file: see test_recall",
     "translation.results.load_results": "no argument",
     "translation.results.load_provenance": "no argument",

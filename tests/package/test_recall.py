@@ -44,7 +44,7 @@ from tqdm import tqdm  # noqa: E402
 
 from attnmath.recall import models, sweep, training  # noqa: E402
 from attnmath.sweeps import tables  # noqa: E402
-from attnmath.sweeps.runs import schedule  # noqa: E402
+from attnmath.sweeps.runs import must_be_finite, schedule  # noqa: E402
 
 
 def small(seed: int = 0, **changes) -> training.Settings:
@@ -148,6 +148,19 @@ def test_a_short_training_recalls_better_than_chance() -> None:
     assert row["recall"] > 3 / task.VALUES and set(COLUMNS) == set(row) and row["device"] == "cpu"
     assert 1 <= row["support"] <= 6 and 6**-0.5 <= row["S"] <= 1 and 1 / 6 < row["target"] <= 1
     assert row["validation"] != row["recall"] and abs(row["validation"] - row["recall"]) < 0.1
+
+
+@pytest.mark.parametrize("attention", ["softmax", "decay"])
+def test_a_rate_at_which_training_diverges_is_named(attention) -> None:
+    parameter = {"softmax": 1.0, "decay": 0.9}[attention]
+    with pytest.raises(ValueError, match=r"rate: expected a learning rate at which .* finite, got 1e\+300"):
+        training.run(small(attention=attention, parameter=parameter, rate=1e300))
+
+
+@pytest.mark.parametrize("arguments", [(None, 0.1), (torch.nn.Linear(2, 1), 0.0), (torch.nn.Linear(2, 1), "fast")])
+def test_finite_weights_are_asked_of_a_model_and_a_rate(arguments) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^(model|rate): expected"):
+        must_be_finite(*arguments)
 
 
 def test_runs_repeat_and_leave_the_threads_as_they_were() -> None:

@@ -287,6 +287,11 @@ def test_runs_repeat_and_differ_by_seed() -> None:
     assert first["best_step"] == 4 and first["train_best"] == first["train_last"]
 
 
+def test_a_rate_at_which_training_diverges_is_named() -> None:
+    with pytest.raises(ValueError, match=r"rate: expected a learning rate at which .* finite, got 1e\+300"):
+        training.run(small(rate=1e300))
+
+
 def test_training_moves_what_is_learned_and_leaves_what_is_frozen() -> None:
     settings = small("orthogonal_values")
     before = Translator("orthogonal_values", seed=0).state_dict()

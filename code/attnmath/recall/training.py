@@ -25,7 +25,7 @@ from attnmath.recall.models import ATTENTIONS, Recaller
 from attnmath.recall.table import check_parameter
 from attnmath.recall.task import KEYS, Batch, draw
 from attnmath.sparsity import sparsity
-from attnmath.sweeps.runs import schedule
+from attnmath.sweeps.runs import must_be_finite, schedule
 from attnmath.threads import one_thread
 
 #: Sequences to train on, to choose a learning rate by, and to report are drawn from generators of their own.
@@ -79,7 +79,10 @@ def run(settings: Settings, device: str = "cpu") -> dict[str, Any]:
 
 
 def train(settings: Settings, device: str = "cpu") -> Recaller:
-    """Train a model from its seed: weights and sequences depend on nothing else."""
+    """Train a model from its seed: weights and sequences depend on nothing else.
+
+    A learning rate that is so high that weights leave the range of the numbers raises `ValueError`.
+    """
     instance(settings, Settings, "settings")
     place = torch_device(device)
     rng = _generator(settings, _TRAIN)
@@ -95,6 +98,7 @@ def train(settings: Settings, device: str = "cpu") -> Recaller:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         decay.step()
+    must_be_finite(model, settings.rate)
     return model
 
 

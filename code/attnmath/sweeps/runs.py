@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from attnmath.checks import flag, instance, non_negative_integer, path_to, positive_integer
+from attnmath.checks import flag, instance, non_negative_integer, path_to, positive, positive_integer
 from attnmath.devices import torch_device
 from attnmath.records import replace
 from attnmath.sweeps.tables import Table, exact, rounded
@@ -110,6 +110,17 @@ def _table_path(path: str | Path) -> Path:
     if found.suffix.lower() == ".json":
         raise ValueError(f"path: expected a table such as {found.with_suffix('.csv')}, got {found}, its record")
     return found
+
+
+def must_be_finite(model: torch.nn.Module, rate: float) -> None:
+    """Raise `ValueError`, which names the learning rate, if a weight of the trained model is no finite number.
+
+    >>> must_be_finite(torch.nn.Linear(2, 1), 0.1)
+    """
+    instance(model, torch.nn.Module, "model")
+    positive(rate, "rate")
+    if not all(bool(weights.isfinite().all()) for weights in model.parameters()):
+        raise ValueError(f"rate: expected a learning rate at which the weights stay finite, got {rate}")
 
 
 def schedule(step: int, steps: int) -> float:

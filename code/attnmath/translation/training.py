@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attnmath.arrays import Numpy
 from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer
 from attnmath.devices import torch_device
-from attnmath.sweeps.runs import schedule
+from attnmath.sweeps.runs import must_be_finite, schedule
 from attnmath.threads import one_thread
 from attnmath.translation.bleu import corpus_bleu
 from attnmath.translation.designs import DESIGNS, HIDDEN
@@ -86,7 +86,10 @@ def run(settings: Settings, device: str = "cpu") -> dict[str, Any]:
 
 
 def train(settings: Settings, device: str = "cpu") -> Trained:
-    """Train a model from its seed: weights and sentences depend on nothing else."""
+    """Train a model from its seed: weights and sentences depend on nothing else.
+
+    A learning rate that is so high that weights leave the range of the numbers raises `ValueError`.
+    """
     s = instance(settings, Settings, "settings")
     place = torch_device(device)
     data = corpus(s.seed, s.pairs)
@@ -119,6 +122,7 @@ def train(settings: Settings, device: str = "cpu") -> Trained:
                     losses.append((step, float(loss(model, *seen)), float(loss(model, *validation))))
                 if losses[-1][2] < lowest:
                     best, lowest = copy.deepcopy(model), losses[-1][2]
+    must_be_finite(model, s.rate)
     best.eval(), model.eval()
     turned = torch.stack(cosines) if cosines else torch.zeros(0)
     return Trained(best, model, np.array(losses), torch.stack(norms).double().cpu().numpy(),
