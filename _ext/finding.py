@@ -16,6 +16,7 @@ import importlib
 import inspect
 import json
 import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,16 +27,16 @@ from mathematics import plain_text
 from notation import PAGE as NOTATION
 from notation import Symbol, read_symbols
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.search import languages
 from sphinx.search.en import SearchEnglish
-from sphinx.util.fileutil import copy_asset_file
 from terms import HAN, glossary_of
 from terms import PAGE as GLOSSARY
 
 from attnmath.ledger.claims import section_in_words
 from attnmath.ledger.coverage import anchor_of, tags_of
 
-SCRIPT = Path(__file__).parent / "finding" / "finding.js"
+SCRIPTS = Path(__file__).parent / "finding"
 #: Chinese; numbers of equations and sections; other numbers with a point, which nobody looks for; words.
 _WORDS = re.compile(rf"[{HAN}]+|(?<![\w.])(?:[A-Za-z]|5)(?:\.\d+)+(?![\w])|\d+\.\d+|[^\W{HAN}]+")
 
@@ -90,8 +91,8 @@ Entry = dict[str, Any]
 
 def entry(kind: str, keys: list[str], title: str, about: str, page: str, anchor: str) -> Entry:
     """Return what the table says of one thing; the keys find it."""
-    return {"kind": kind, "keys": [k.lower() for k in keys], "title": plain(title), "about": plain(about),
-            "page": page, "anchor": anchor}  # fmt: skip
+    said = [unicodedata.normalize("NFKC", key).lower() for key in keys]  # as the script says the query
+    return {"kind": kind, "keys": said, "title": plain(title), "about": plain(about), "page": page, "anchor": anchor}
 
 
 def entries(app: Sphinx) -> Iterator[Entry]:
@@ -186,33 +187,41 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     data = {"entries": table, "titles": {e["page"]: titles.get(e["page"], "") for e in table}}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     (out / "_static" / "finding-table.js").write_text(f"Finding.setTable({text});\n", encoding="utf-8")
-    copy_asset_file(str(SCRIPT), str(out / "_static"))
     index = out / "searchindex.js"
-    index.write_text(plain_titles(index.read_text(encoding="utf-8")), encoding="utf-8")
+    index.write_text(plain_titles(index.read_text(encoding="utf-8"), titles), encoding="utf-8")
     page = out / "search.html"
     html = page.read_text(encoding="utf-8")
-    page.write_text(
-        re.sub(r'<script src="searchindex\.js[^"]*"', '<script src="_static/finding.js"', html), encoding="utf-8"
-    )
+    ours = '<script src="_static/formula_text.js"></script>\n<script src="_static/finding.js"'
+    page.write_text(re.sub(r'<script src="searchindex\.js[^"]*"', ours, html), encoding="utf-8")
 
 
-def plain_titles(index: str) -> str:
-    r"""Return Sphinx's index with plain text in place of TeX in the titles.
+def plain_titles(index: str, titles: dict[str, str]) -> str:
+    r"""Return Sphinx's index with plain text in place of TeX in the titles, and without titles that are empty.
 
-    >>> plain_titles('Search.setIndex({"titles":["Why \\\\(d_k\\\\)?"],"alltitles":{"Why \\\\(d_k\\\\)?":[[0,null]]}})')
-    'Search.setIndex({"titles":["Why d_k?"],"alltitles":{"Why d_k?":[[0,null]]}})'
+    titles : of each page, as plain text.
+
+    >>> index = '{"docnames":["a"],"titles":["Why dk?"],"alltitles":{"Why \\\\(d_k\\\\)?":[[0,null]],"":[]}}'
+    >>> plain_titles(f"Search.setIndex({index})", {"a": "Why d_k?"})
+    'Search.setIndex({"docnames":["a"],"titles":["Why d_k?"],"alltitles":{"Why d_k?":[[0,null]]}})'
     """
     found = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))
-    found["titles"] = [plain(re.sub(r"<[^>]*>", "", title)) for title in found["titles"]]
+    found["titles"] = [titles[page] for page in found["docnames"]]
     alltitles: dict[str, list[Any]] = {}
     for title, places in found["alltitles"].items():
-        alltitles.setdefault(plain(title), []).extend(places)
+        if title.strip():
+            alltitles.setdefault(plain(title), []).extend(places)
     found["alltitles"] = alltitles
     return f"Search.setIndex({json.dumps(found, ensure_ascii=False, separators=(',', ':'))})"
+
+
+def publish(app: Sphinx, config: Config) -> None:
+    """Have Sphinx copy the scripts."""
+    config.html_static_path.append(str(SCRIPTS))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the language of the index and the event."""
     languages["en"] = SearchBook
+    app.connect("config-inited", publish)
     app.connect("build-finished", finish)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -158,6 +158,7 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
     order = {name: rank for rank, name in enumerate(data.in_book_order(root, rows))}
     number = {words: str(k) for k, words in enumerate(word_lists(app))}
     words = {name: number[found] for name, found in words_of_all(app).items()}
+    equations = {sentence.at: sentence.equations for sentence in book_of(app).sentences}
     found = {}
     for rank, row in enumerate(rows):
         claim = row.claim
@@ -166,6 +167,7 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
             "data-grade": claim.grade,
             "data-words": words.get(claim.id),
             "data-sections": " ".join(sections),
+            "data-equations": " ".join(dict.fromkeys(e for at in claim.places for e in equations.get(at, ()))),
         }
         found[claim.id] = {name: value for name, value in optional.items() if value} | {
             "data-claim": claim.id,

@@ -24,6 +24,7 @@ def publish(app: Sphinx, config: Config) -> None:
 def add(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Load both on the pages that have a form, and on no other page."""
     if page in PAGES:
+        app.add_js_file("formula_text.js", defer="defer")
         app.add_js_file("claim_filter.js", defer="defer")  # no module: a browser loads none from a file
         app.add_css_file("claim_filter.css")
 

@@ -71,6 +71,7 @@ Search.htmlToText = (html, anchor) => {
     const content = (anchor && page.getElementById(decodeURIComponent(anchor.slice(1)))) || page.querySelector("article");
     if (!content) return "";
     content.querySelectorAll("script, style, annotation, pre, .headerlink, .toctree-wrapper").forEach((e) => e.remove());
+    content.querySelectorAll("math").forEach((formula) => formula.replaceWith(formulaText(formula)));
     return content.textContent.replace(/\\[()[\]]|\\tag\{[^}]*\}|\\[A-Za-z]+|[{}]/g, " ").replace(/\s+/g, " ").trim();
 };
 
@@ -79,6 +80,16 @@ Search.makeSearchSummary = (...given) => {
     const summary = Search.makePlainSummary(...given);
     if (summary) summary.innerHTML = Finding.escape(summary.textContent);
     return summary;
+};
+
+/* Chinese words are marked whole before their pairs of characters, of which none can reach into a mark. */
+Search.parseWords = Search._parseQuery;
+Search._parseQuery = (query) => {
+    const parsed = Search.parseWords(query);
+    const runs = query.match(/\p{Script=Han}+/gu) ?? [];
+    parsed[3] = new Set([...runs, ...parsed[3]]);
+    localStorage.setItem("sphinx_highlight_terms", [...parsed[3]].join(" "));
+    return parsed;
 };
 
 /* The table and the index come with a query; with the index, Sphinx begins. */

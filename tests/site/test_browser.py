@@ -216,6 +216,51 @@ def test_a_link_from_another_page_leads_to_its_entry(fresh, address, name, width
     fresh.wait_for_function(arrived, arg=anchor, timeout=5000)  # the window glides there
 
 
+_EXERCISE_AT = """async () => {
+    await document.fonts.ready;
+    await new Promise((done) => setTimeout(done, 700)); // as long as a window glides
+    return document.getElementById(location.hash.slice(1)).getBoundingClientRect().top;
+}"""
+
+
+def test_a_link_to_an_exercise_leads_there(browser, address, site):
+    """Above it, solutions fold and derivations are arranged while the page loads: the way to it grows shorter."""
+    name = max(CHAPTERS, key=lambda name: (site / name).stat().st_size)
+    exercises = site_checks.parse((site / name).read_text(encoding="utf-8")).select("div.exercise[id]")
+    anchor = exercises[len(exercises) // 2]["id"]
+    with new_tab(browser, address) as tab:  # the second visit finds fonts and scripts, and is right in any case
+        tab.page.goto(f"{address}{name}#{anchor}")
+        assert 0 < tab.page.evaluate(_EXERCISE_AT) < 150
+
+
+_BROKEN_WORDS = """() => {
+    const range = document.createRange();
+    const cells = document.querySelectorAll(".bd-article table :is(th, td:first-child, td.text-right)");
+    return [...cells].filter((cell) => cell.checkVisibility()).flatMap((cell) => {
+        const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+        const broken = [];
+        for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+            for (const word of node.data.matchAll(/[A-Za-z0-9]+/g)) {
+                range.setStart(node, word.index);
+                range.setEnd(node, word.index + word[0].length);
+                if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1) broken.push(word[0]);
+            }
+        }
+        return broken;
+    });
+}"""
+
+
+@pytest.mark.parametrize("width", [320, 640])
+@pytest.mark.parametrize("name", [name for name in PAGES if name in {"intro.html", "ledger.html", "coverage.html"}])
+def test_words_and_numbers_of_tables_stay_whole(fresh, address, name, width):
+    fresh.set_viewport_size({"width": width, "height": 780})
+    fresh.goto(address + name)
+    assert fresh.evaluate(_BROKEN_WORDS) == []
+    fresh.add_style_tag(content=".bd-article th p { overflow-wrap: anywhere !important; max-width: 2em }")
+    assert fresh.evaluate(_BROKEN_WORDS) != []
+
+
 def test_search_finds_an_equation_by_its_number(fresh, address, site):
     numbers = (
         (name, number)

@@ -193,6 +193,35 @@ def test_the_ledger_is_filtered_by_verdict_by_text_and_by_the_address(open_page)
     assert seconds < 0.1
 
 
+def test_numbers_and_formulas_are_found_as_pages_print_them(open_page):
+    page = open_page("ledger.html")
+    field = page.get_by_label("Words, or a number")
+
+    def shown(text: str) -> set[str]:
+        field.fill(text)
+        return set(page.locator(f"{SHOWN} .claim-id").all_text_contents())
+
+    assert shown("5.1.9") == shown("(5.1.9)") == shown("（5.1.9）") != set()
+    assert "report/23" in shown("R.23") == shown("(R.23)")
+    assert shown("d_k") == shown("dk") > shown("√d_k") == shown(r"\sqrt{d_k}") != set()
+
+
+def test_an_address_asks_only_for_what_the_form_offers(open_page):
+    page = open_page("ledger.html?verdict=Amended&sort=bogus&grade=wrong%20sign")
+    assert count(page) == page.locator(".claim-entry").count()
+    selected = page.locator(f"{FORM} select").evaluate_all("all => all.map((menu) => menu.selectedIndex)")
+    assert set(selected) == {0}
+
+
+def test_a_reload_leaves_the_reader_where_he_is(open_page):
+    page = open_page("ledger.html?verdict=amended")
+    page.locator(SHOWN).nth(20).evaluate("(e) => e.scrollIntoView()")
+    before = page.evaluate("scrollY")
+    page.reload()
+    page.wait_for_timeout(500)
+    assert before > 2000 and abs(page.evaluate("scrollY") - before) < 400
+
+
 def test_the_coverage_shows_the_rows_that_are_asked_for(open_page):
     page = open_page("coverage.html?verdict=motivation")
     rows = page.locator(".coverage-table tbody tr:not([hidden])")

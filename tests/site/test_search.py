@@ -20,6 +20,9 @@ FIRST = {
     "缩放点积": "reference/glossary.html#term-scaled-dot-product-attention",
     "scaled dot-product attention": "reference/glossary.html#term-scaled-dot-product-attention",
     "γ": "reference/notation.html#symbol-chance-gamma",
+    "ϕ": "reference/notation.html#symbol-attention-in-linear-cost-phi",
+    "φ": "reference/notation.html#symbol-attention-in-linear-cost-phi",
+    r"\varphi": "reference/notation.html#symbol-attention-in-linear-cost-phi",
     r"\gamma": "reference/notation.html#symbol-chance-gamma",
     "S(a)": "reference/notation.html#symbol-sparsity-capital-s",
     "effective_rank": "reference/api/what_is_true_of_it.html#attnmath.rank.effective_rank",
@@ -72,3 +75,45 @@ def test_numbers_names_and_chinese_words_are_found(page, site):
     assert {query: (results(page, query) or ["nothing"])[0] for query in wanted} == wanted
     assert {"chapters/sparsity/squared_relu.html#equation-A.6"} < set(results(page, "(6)")), "an article has a (6) too"
     assert results(page, "qqqqzzzz") == [], "what the book does not have is not found"
+
+
+def test_every_symbol_is_found_as_the_page_prints_it(page):
+    page.goto("search.html?q=softmax")
+    page.wait_for_function("Finding.table")
+    symbols = page.evaluate("Finding.table.entries.filter((e) => e.kind === 'Symbol').map((e) => [e.title, e.anchor])")
+    assert len(symbols) > 50
+    look = "(q) => Finding.look(q).map((e) => e.anchor)"
+    assert [
+        sign for title, anchor in symbols for sign in title.split(", ") if anchor not in page.evaluate(look, sign)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("mathml", "typed"),
+    [
+        ("<msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt>", "√d_k"),
+        ("<mfrac><mn>1</mn><mrow><mi>n</mi><mo>+</mo><mn>1</mn></mrow></mfrac>", "1/(n+1)"),
+        ("<msup><mi>n</mi><mn>2</mn></msup><mspace width='1em'></mspace><mi>w</mi>", "n^2 w"),
+        ("<mover><mi>q</mi><mo>˜</mo></mover><msubsup><mi>a</mi><mi>i</mi><mn>2</mn></msubsup>", "q˜a_i^2"),
+        ("<munder><mo>max</mo><mrow><mi>i</mi><mo>≤</mo><mi>n</mi></mrow></munder>", "max_(i≤n)"),
+    ],
+)
+def test_formulas_of_excerpts_are_what_one_would_type(page, mathml, typed):
+    page.goto("search.html")
+    assert page.evaluate("(html) => Search.htmlToText(html, '')", f"<article>the <math>{mathml}</math></article>") == (
+        f"the {typed}"
+    )
+
+
+def test_chinese_words_are_marked_whole(page):
+    page.goto(f"search.html?q={quote('稀疏注意力')}")
+    page.wait_for_function("/finished/.test(document.querySelector('.search-summary')?.innerText)")
+    assert "稀疏注意力" in page.locator("#search-results .highlighted").all_text_contents()
+
+
+def test_blanks_find_nothing(page):
+    page.goto("search.html?q=softmax")
+    page.wait_for_function("/finished/.test(document.querySelector('.search-summary')?.innerText)")
+    assert results(page, "   ") == []
+    index = page.request.get("searchindex.js").text()
+    assert '"alltitles":' in index and '"":' not in index.partition('"alltitles":')[2].partition('"docnames":')[0]

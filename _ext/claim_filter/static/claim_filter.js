@@ -7,7 +7,8 @@
   if (!form) return;
   const menu = (name) => [...form.elements[name].options].map((option) => option.value || option.text);
   const rank = { verdict: menu("verdict"), grade: menu("grade") };
-  const plain = (text) => text.normalize("NFKC").toLowerCase();
+  // Formulas are compared without the signs that only TeX needs: d_k, dk; √d_k, \sqrt{d_k}.
+  const plain = (text) => text.normalize("NFKC").toLowerCase().replace(/\\sqrt/g, "√").replace(/[_^{}\\$]/g, "");
   const label = Object.fromEntries(
     ["section", "chapter"].flatMap((name) => [...form.elements[name].options].map((o) => [o.value, o.text])),
   );
@@ -23,6 +24,13 @@
     return { ...data, verdict: verdict.textContent, chapter, claim: claim.textContent };
   }
 
+  // The text of an element, with its formulas as one would type them.
+  function content(element) {
+    const copy = element.cloneNode(true);
+    for (const formula of copy.querySelectorAll("math")) formula.replaceWith(formulaText(formula));
+    return copy.textContent;
+  }
+
   function read(element, order) {
     const row = element.matches("tr");
     const claims = (row ? [...element.querySelectorAll("a[data-claim]")] : [element]).map(known);
@@ -31,7 +39,7 @@
     if (!claims.length) verdict.push(element.lastElementChild.textContent.trim().split(" ")[0]);
     const section = row ? [element.closest("details").dataset.section] : of("sections").flatMap((s) => s.split(" "));
     const chapter = of("chapter");
-    const text = [element.textContent, ...["claim", "grade", "words", "title"].flatMap(of)];
+    const text = [content(element), ...["claim", "grade", "words", "title", "equations"].flatMap(of)];
     text.push(...section.map((s) => label[s]), ...chapter.map((c) => label[c]));
     const first = (key, values) => Math.min(...values.map((value) => rank[key].indexOf(value)).filter((k) => k >= 0));
     return {
@@ -85,7 +93,7 @@
 
   function apply() {
     const wanted = Object.fromEntries([...new FormData(form)].filter(([, value]) => value.trim()));
-    const words = plain(wanted.text ?? "").split(/\s+/);
+    const words = plain(wanted.text ?? "").split(/\s+/).map((word) => word.replace(/^\((.*\..*)\)$/, "$1")); // (5.1.9)
     const menus = ["verdict", "grade", "section", "chapter"].filter((name) => wanted[name]);
     const narrowed = menus.length > 0 || words.some(Boolean);
     let count = 0;
@@ -113,7 +121,9 @@
     }
   }
 
-  const asked = [...new URLSearchParams(location.search)].filter(([name]) => form.elements[name]);
+  // What an address asks for, as far as the form has it.
+  const offered = (field, value) => field && (!field.options || [...field.options].some((o) => o.value === value));
+  const asked = [...new URLSearchParams(location.search)].filter(([name, value]) => offered(form.elements[name], value));
   for (const [name, value] of asked) form.elements[name].value = value;
   form.addEventListener("input", apply);
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -121,7 +131,9 @@
   form.hidden = false;
   if (asked.length) {
     apply();
-    addEventListener("load", () => form.scrollIntoView());
+    // Who comes back, reloads or follows a link to an entry is to stay there.
+    const [coming] = performance.getEntriesByType("navigation");
+    if (coming?.type === "navigate" && !location.hash) addEventListener("load", () => form.scrollIntoView());
   } else {
     form.reset();
   }

@@ -418,7 +418,9 @@
         return (
           `Relative standard error with ${size} features: ` +
           kinds.map(([label], k) => `${label} ${brief(error(variances[k], size))}`).join(", ") +
-          `. Half of the estimates by positive features are below ${brief(median)} of the kernel.`
+          (variances[0] > 0
+            ? `. Half of the estimates by positive features are below ${brief(median)} of the kernel.`
+            : ". Every estimate by positive features is the kernel itself.")
         );
       };
     },
