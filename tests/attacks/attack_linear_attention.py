@@ -231,7 +231,7 @@ def normalised(G: Array, H: Array) -> Array:
 
 @attack(
     "proposition-linear-one-feature",
-    "article/8-absolute",
+    "linear_attention/features",
     on=positive.such_that(lambda G, H: np.full(len(G), G.shape[2] == 1)),
     wrong={"with two features": positive.such_that(lambda G, H: np.full(len(G), G.shape[2] == 2))},
 )
@@ -248,7 +248,7 @@ def rank_at_most(G, H, d):
 
 
 @attack(
-    "article/8-absolute",
+    "linear_attention/features",
     on=positive,
     wrong={"one feature less": lambda G, H: rank_at_most(G, H, G.shape[2] - 1)},
 )
@@ -257,7 +257,7 @@ def d_features_have_rank_at_most_d(G, H):
 
 
 @attack(
-    "article/8-absolute",
+    "linear_attention/features",
     on=instances.row_stochastic,
     wrong={"one feature less": lambda A: with_looked_up_features(A, A.shape[1] - 1)},
 )
@@ -280,7 +280,7 @@ def attends_to_the_predecessor(base, i, masked=True, parity=2):
 
 
 @attack(
-    "article/8-absolute",
+    "linear_attention/features",
     "article/relative-positions",
     on=instances.numbers(base=(1.5, 1e3)).also(i=lambda rng, base: rng.integers(1, 11, size=len(base))),
     wrong={
