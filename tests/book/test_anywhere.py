@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 import stamps
 
@@ -90,21 +89,42 @@ def extras_of(text: str) -> set[str]:
     return {extra for names in named for extra in names.split(",")}
 
 
+def instructions() -> list[tuple[str, str]]:
+    """Return the instructions of Binder's Dockerfile in their order, each with its argument on one line."""
+    dockerfile = (ROOT / "binder" / "Dockerfile").read_text(encoding="utf-8")
+    joined = re.sub(r"\s*\\\n\s*", " ", re.sub(r"^#.*\n", "", dockerfile, flags=re.MULTILINE))
+    return [(name, words) for name, words in (line.split(maxsplit=1) for line in joined.splitlines() if line)]
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    """Return the names of the packages that requirements ask for."""
+    return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}  # type: ignore[index]
+
+
+def test_binder_builds_for_its_own_user_on_a_named_image() -> None:
+    steps = instructions()
+    order = [name for name, _ in steps]
+    assert order.count("FROM") == 1 and re.fullmatch(r"debian:(?!latest)[a-z]+-slim", dict(steps)["FROM"])
+    assert {words.split("=")[0] for name, words in steps if name == "ARG"} == {"NB_USER", "NB_UID"}
+    assert ("USER", "$NB_USER") in steps and ("COPY", "--chown=$NB_UID . .") in steps
+    # The package is installed by the reader's user, in the folder where Binder's links look for the chapters.
+    assert steps[-1] == ("RUN", 'binder/install "$HOME/.binder"') and order.index("USER") < len(order) - 1
+    assert ("WORKDIR", "$HOME") in steps
+
+
 def test_binder_gets_torch_without_cuda_and_the_pins() -> None:
     folder = ROOT / "binder"
-    environment = yaml.safe_load((folder / "environment.yml").read_text(encoding="utf-8"))
-    assert [name for name in environment["dependencies"] if name.startswith(("python=", "pytorch"))] == [
-        "python=3.11", "pytorch-cpu>=2.6",
-    ]  # fmt: skip
-    script = (folder / "postBuild").read_text(encoding="utf-8")
-    assert all(os.access(folder / name, os.X_OK) for name in ("postBuild", "run_chapters"))
-    assert {"train", "lab"} <= extras_of(script) <= set(EXTRAS)
-    left = re.search(r"grep -v -E '([^']*)'", script)
-    assert left
-    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    kept = [pin.split("==")[0] for pin in pins if not re.search(left[1], pin)]
-    assert "numpy" in kept and not {"torch", "triton"} & set(kept)
-    assert [name for name in kept if name.startswith(("nvidia", "cuda"))] == []
+    packages = next(words for name, words in instructions() if name == "RUN")
+    assert {"python3-torch", "python3-venv"} <= set(packages.split())
+    assert all(os.access(folder / name, os.X_OK) for name in ("install", "run_chapters"))
+    script = (folder / "install").read_text(encoding="utf-8")
+    assert "--system-site-packages" in script  # where Debian's torch is
+    calls = [line for line in script.splitlines() if "/bin/pip" in line]
+    assert len(calls) == 2 and all("-c constraints.txt" in call for call in calls)
+    extras = extras_of(script)
+    asked = set().union(*(names_of(EXTRAS[extra]) for extra in extras))
+    assert {"jupyterlab", "notebook"} <= asked and "torch" not in asked  # pip would fetch another, with CUDA
+    assert names_of(EXTRAS["train"]) - {"torch"} <= set(calls[-1].split())
 
 
 def test_the_container_names_what_is_there() -> None:
