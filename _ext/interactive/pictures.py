@@ -16,9 +16,9 @@ import yaml
 from matplotlib.figure import Figure
 
 from attnmath import figures, sparsity
-from attnmath.attention import softmax, softmax_jacobian
-from attnmath.heads.example import four_tokens
-from attnmath.random_features import variance
+from attnmath.operator.attention import softmax, softmax_jacobian
+from attnlab.heads.example import four_tokens
+from attnmath.linear_cost.random_features import variance
 
 from .tables import LENGTHS, TEMPERATURES, tables
 

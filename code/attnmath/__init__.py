@@ -1,48 +1,27 @@
-"""attnmath: attention mathematics, derived, measured and tested.
+"""attnmath: what attention computes, what is true of it, and the kinds of figures.
 
-Rooms, each named by what the textbook calls the thing, among them:
+The rooms bear the names of the parts of the book, and use only what stands above them:
 
-* `attnmath.attention`: softmax, its Jacobian, scaled dot-product attention and its masks;
-* `attnmath.dot_product`: the laws of a score with random components;
-* `attnmath.online` and `attnmath.cost`: attention in linear memory, and what attention costs;
-* `attnmath.gradients` and `attnmath.initialisation`: closed-form gradients, and how signals start out;
-* `attnmath.spectrum` and `attnmath.rank`: the attention matrix as an operator, and its ranks;
-* `attnmath.sparsity`: the l1/l2 sparsity of attention in closed forms that are accurate everywhere;
-* `attnmath.heads`: queries and keys of a trained encoder and of small decoders;
-* `attnmath.estimate`: Monte Carlo estimates with their standard errors;
-* `attnmath.experiments` and `attnmath.recall`: seeded experiments, and the models that are trained to look up pairs;
-* `attnmath.derive`: derivations whose lines are verified one by one, and the rules that they use;
-* `attnmath.ledger`: claims, verdicts, and the evidence a verdict needs;
-* `attnmath.figures`: functions that draw on given Axes, and `show`, which ends a figure cell.
+* `attnmath.operator`: softmax, its Jacobian, scaled dot-product attention, its gradients, laws and cost;
+* `attnmath.matrix`: the attention matrix as an operator: spectrum, powers, ranks, sparse patterns;
+* `attnmath.sparsity`: the l1/l2 sparsity of attention rows, in closed forms that are accurate everywhere;
+* `attnmath.linear_cost`: kernels, feature maps and random features, by which attention takes linear cost;
+* `attnmath.fixed_attention`: fixed patterns, sinusoidal positions, frozen heads, and a comparison of mechanisms;
+* `attnmath.encoder_decoder`: attention with and without a causal mask, in depth, and mended where its rank is low.
 
-What attention itself computes takes numpy arrays and torch tensors alike; torch is optional. A module directly
-below this one is imported when it is first named:
+Beside them: `attnmath.figures` draws on given Axes, `attnmath.symbols` has exact forms, and all rest on
+`attnmath.checks`, `attnmath.arrays` and `attnmath.estimate` (Monte Carlo estimates with their standard errors).
+
+What attention itself computes takes numpy arrays and torch tensors alike; torch is optional, and so are matplotlib
+(the extra ``figures``) and sympy (the extra ``symbols``). A module is imported when it is first named:
 
 >>> import attnmath
->>> attnmath.attention.softmax([0.0, 0.0])
+>>> attnmath.operator.attention.softmax([0.0, 0.0])
 array([0.5, 0.5])
-
-``python -m attnmath`` lists the commands.
 """
 
-from __future__ import annotations
+from attnmath._rooms import rooms_of
 
-import pkgutil
-from importlib import import_module
-from types import ModuleType
+__version__ = "2.0.0"
 
-__version__ = "1.0.0"
-
-
-def __getattr__(name: str) -> ModuleType:
-    if name not in _modules():
-        raise AttributeError(f"module attnmath: expected one of its modules, {', '.join(_modules())}, got {name}")
-    return import_module(f"attnmath.{name}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_modules()])
-
-
-def _modules() -> list[str]:
-    return [found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_")]
+__getattr__, __dir__ = rooms_of(__name__, __path__)

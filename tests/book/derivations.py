@@ -11,8 +11,8 @@ from typing import Any
 
 import sympy as sp
 
-from attnmath.derive import Derivation, collected, rules
-from attnmath.derive.equality import equal
+from linewise.derive import Derivation, collected, rules
+from linewise.derive.equality import equal
 from figure_scripts import names
 
 _BUILDS = {"Derivation", "identity"}

@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import stamps
-from attnmath.derive import Derivation, identity
+from linewise.derive import Derivation, identity
 from derivations import changes, derivations, really_changed
 
 NOTEBOOKS = stamps.notebooks([stamps.ROOT / "chapters"])

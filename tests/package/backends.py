@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnmath.attention import softmax
+from attnmath.operator.attention import softmax
 
 
 def torch_or_skip() -> Any:

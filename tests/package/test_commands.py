@@ -22,8 +22,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import attnmath
-from attnmath.commands import COMMANDS, Command
-from attnmath.threads import one_thread
+from attnlab.commands import COMMANDS, Command
+from attnlab.threads import one_thread
 
 PACKAGE = Path(attnmath.__file__).parent
 PROJECT = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -132,7 +132,7 @@ ASK = """
 import contextlib, importlib, io, json, sys
 names, file, lacking, model = json.loads(sys.argv[1])
 sys.modules |= dict.fromkeys(lacking)
-from attnmath import commands
+from attnlab import commands
 seen = []
 parse = commands.Parser.parse_args
 def remember(self, *given):
@@ -255,7 +255,7 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "attnmath.heads.prune", "--out", str(out)]
+    command = [sys.executable, "-m", "attnlab.heads.prune", "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=hear)
     while not out.exists():
         assert process.poll() is None
@@ -263,14 +263,14 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     line = process.communicate(timeout=100)[1].splitlines()[-1]
     said = f"interrupted; rows that are done are in {out}, and the same command does the others"
-    assert line == f"python -m attnmath.heads.prune: {said}"
+    assert line == f"python -m attnlab.heads.prune: {said}"
     # A signal that meets `exec` of a string (a library makes a class) ends Python by the signal, whoever catches it.
     # A shell calls both 130.
     assert process.returncode in (130, -signal.SIGINT)
 
 
 def test_a_place_without_the_right_to_write_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnmath import commands
+    from attnlab import commands
 
     assert commands.folder(str(tmp_path / "a" / "b")) == tmp_path / "a" / "b" and not (tmp_path / "a").exists()
     monkeypatch.setattr(commands.os, "access", lambda path, rights: False)
@@ -281,7 +281,7 @@ def test_a_place_without_the_right_to_write_is_named(tmp_path: Path, monkeypatch
 
 
 def test_the_line_for_an_extra_fits_how_the_package_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnmath import commands
+    from attnlab import commands
 
     def version(name: str) -> str:
         raise commands.metadata.PackageNotFoundError
@@ -308,7 +308,7 @@ def test_one_thread_computes_what_is_kept() -> None:
 
 
 def test_a_module_is_there_when_it_is_named() -> None:
-    code = "import sys, attnmath; assert 'numpy' not in sys.modules; attnmath.attention.softmax; print(attnmath.rank)"
+    code = "import sys, attnmath; assert 'numpy' not in sys.modules; attnmath.operator.attention.softmax; print(attnmath.matrix.rank)"
     assert "attnmath/rank.py" in subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
     assert {"attention", "rank", "recall"} <= set(dir(attnmath)) and not hasattr(attnmath, "nonsense")
     with pytest.raises(AttributeError, match=r"expected one of its modules, .*attention.*, got tension"):
@@ -326,7 +326,7 @@ def test_the_readme_of_the_package_has_an_example_that_runs_and_links_that_lead_
 
 @pytest.mark.parametrize("reader", ["folder", "table", "existing_file", "existing_folder"])
 def test_a_path_that_cannot_be_looked_up_is_a_wrong_option(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnmath import commands
+    from attnlab import commands
 
     name = "a" * 300 + ".csv"
     with pytest.raises(argparse.ArgumentTypeError, match="expected .*, got a"):

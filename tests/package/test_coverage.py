@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from attnmath.ledger import LedgerError, collate, coverage
-from attnmath.ledger.coverage import Book, Sentence, deciding, problems, read_sources
+from linewise.ledger import LedgerError, collate, coverage
+from linewise.ledger.coverage import Book, Sentence, deciding, problems, read_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 

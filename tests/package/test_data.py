@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import attnmath
-from attnmath import records
+from attnlab import records
 
 DATA = Path(attnmath.__file__).parent / "data"
 README = (DATA / "README.md").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def test_every_column_has_a_meaning_and_the_record_its_hash(table: Path) -> None
 
 def test_a_page_that_lacks_a_column_or_a_file_is_another() -> None:
     assert "seed" not in dict(columns(README.replace("| `seed` | |", "| seed | |"), "locality.csv"))
-    assert "recall.csv" not in listed(README.replace("attnmath.recall.results.load_results()", "a function"))
+    assert "recall.csv" not in listed(README.replace("attnlab.recall.results.load_results()", "a function"))
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda path: path.name)

@@ -14,8 +14,8 @@ from backends import torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.attention import attention_weights, causal_mask
-from attnmath.heads import corpus, load, load_decoders, read_decoders
+from attnmath.operator.attention import attention_weights, causal_mask
+from attnlab.heads import corpus, load, load_decoders, read_decoders
 
 DATA = resources.files("attnmath") / "data"
 RECORD = json.loads((DATA / "decoder.json").read_text(encoding="utf-8"))
@@ -97,7 +97,7 @@ def test_the_record_is_that_of_the_shipped_file() -> None:
     assert tuple(run["seed"] for run in RECORD["runs"]) == decoders.seeds
     assert decoders.Q.shape[1:] == (settings["layers"], settings["heads"], settings["context"], decoders.d_k)
     assert decoders.d_k * decoders.heads == settings["width"]
-    assert RECORD["command"] == "python -m attnmath.heads.train --out code/attnmath/data"
+    assert RECORD["command"] == "python -m attnlab.heads.train --out code/attnlab/data"
     assert {"python", "torch", "numpy"} == set(RECORD["versions"])
 
 
@@ -168,7 +168,7 @@ def test_files_of_another_kind_are_named(tmp_path: Path) -> None:
     ):
         read_decoders(tmp_path / "d.npz")
     (tmp_path / "d.npz").write_bytes(b"PK no archive")
-    with pytest.raises(ValueError, match=r"path: expected a file of python -m attnmath.heads.train, got"):
+    with pytest.raises(ValueError, match=r"path: expected a file of python -m attnlab.heads.train, got"):
         read_decoders(tmp_path / "d.npz")
 
 
@@ -177,7 +177,7 @@ def test_files_of_another_kind_are_named(tmp_path: Path) -> None:
 
 def tiny(seed: int = 0, **changes: float) -> object:
     torch_or_skip()
-    from attnmath.heads.decoder import Settings
+    from attnlab.heads.decoder import Settings
 
     sizes = {"layers": 2, "heads": 2, "width": 16, "context": 16, "steps": 6, "batch": 4}
     return Settings(seed, **sizes | changes)
@@ -185,7 +185,7 @@ def tiny(seed: int = 0, **changes: float) -> object:
 
 def test_later_characters_do_not_change_earlier_rows() -> None:
     torch = torch_or_skip()
-    from attnmath.heads.decoder import initial
+    from attnlab.heads.decoder import initial
 
     model = initial(tiny(), 9).double()
     ids = torch.as_tensor(np.random.default_rng(2).integers(9, size=(1, 16)))
@@ -200,8 +200,8 @@ def test_later_characters_do_not_change_earlier_rows() -> None:
 
 def test_a_layer_attends_with_the_weights_of_the_package() -> None:
     torch = torch_or_skip()
-    from attnmath.attention import attention
-    from attnmath.heads.decoder import initial
+    from attnmath.operator.attention import attention
+    from attnlab.heads.decoder import initial
 
     layer = initial(tiny(), 9).double().layers[0]
     x = torch.randn(3, 7, 16, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
@@ -214,7 +214,7 @@ def test_a_layer_attends_with_the_weights_of_the_package() -> None:
 
 def test_a_short_training_falls_below_the_unigrams_and_repeats() -> None:
     torch = torch_or_skip()
-    from attnmath.heads import decoder
+    from attnlab.heads import decoder
 
     text = words(0, 60)
     letters = sorted(set(text))
@@ -237,7 +237,7 @@ def test_a_short_training_falls_below_the_unigrams_and_repeats() -> None:
 
 def test_bits_per_character_is_the_mean_over_whole_windows() -> None:
     torch = torch_or_skip()
-    from attnmath.heads import decoder
+    from attnlab.heads import decoder
 
     model = decoder.initial(tiny(), 5)
     ids = np.random.default_rng(4).integers(5, size=16 * 3 + 9)
@@ -248,7 +248,7 @@ def test_bits_per_character_is_the_mean_over_whole_windows() -> None:
 
 def test_the_rate_rises_and_falls_to_zero() -> None:
     torch_or_skip()
-    from attnmath.heads.decoder import _rate
+    from attnlab.heads.decoder import _rate
 
     rates = [_rate(step, 100) for step in range(101)]
     assert rates[:10] == pytest.approx(np.arange(1, 11) / 10) and rates[10] == 1 and rates[100] == 0
@@ -270,7 +270,7 @@ def test_bad_settings_are_named(changes: dict[str, float], message: str) -> None
 
 def test_bad_text_is_named() -> None:
     torch_or_skip()
-    from attnmath.heads import decoder
+    from attnlab.heads import decoder
 
     for ids, message in (([1] * 16, "more than 16 integers"), ([0.5] * 20, "more than 16"), ([9] * 20, "from 0 to 8")):
         with pytest.raises(ValueError, match=f"ids: expected .*{message}"):
@@ -284,7 +284,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Make the command train tiny models, and return a text for it."""
     torch_or_skip()
     pytest.importorskip("tqdm")
-    from attnmath.heads import decoder
+    from attnlab.heads import decoder
 
     class Small(decoder.Settings):
         def __init__(self, seed: int, *, steps: int) -> None:
@@ -296,7 +296,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_the_command_resumes_and_its_file_can_be_read(small: Path, tmp_path: Path, monkeypatch, capsys) -> None:
-    from attnmath.heads import train
+    from attnlab.heads import train
 
     out, line = tmp_path / "out", ["--text", str(small), "--seeds", "3", "5", "--steps", "2"]
     one_seed, done = train.one_seed, []
@@ -335,7 +335,7 @@ def test_the_command_resumes_and_its_file_can_be_read(small: Path, tmp_path: Pat
     ],
 )
 def test_the_command_names_what_is_wrong(small: Path, tmp_path: Path, more: list[str], message: str, capsys) -> None:
-    from attnmath.heads import train
+    from attnlab.heads import train
 
     assert train.main(["--out", str(tmp_path / "out"), *more]) == 2
     errors = capsys.readouterr().err
@@ -343,7 +343,7 @@ def test_the_command_names_what_is_wrong(small: Path, tmp_path: Path, more: list
 
 
 def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch, capsys) -> None:
-    from attnmath.heads import train
+    from attnlab.heads import train
 
     def absent(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("", name="torch")
@@ -354,7 +354,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch, capsys) -> None:
 
 
 def test_half_precision_is_checked() -> None:
-    from attnmath.heads import train
+    from attnlab.heads import train
 
     with pytest.raises(ValueError, match="steps: expected queries and keys within half precision"):
         train.half(np.asarray([1e6]))
@@ -375,7 +375,7 @@ def test_stretches_are_cut_by_the_characters_before_a_paragraph() -> None:
 
 def test_settings_are_those_of_the_shipped_decoders() -> None:
     torch_or_skip()
-    from attnmath.heads.decoder import Settings
+    from attnlab.heads.decoder import Settings
 
     made = Settings(7)
     assert (made.seed, made.layers, made.heads, made.width, made.context) == (7, 4, 4, 96, 128)
@@ -385,7 +385,7 @@ def test_settings_are_those_of_the_shipped_decoders() -> None:
 @pytest.mark.parametrize(("steps", "warm"), [(1, 1), (9, 1), (19, 1), (20, 2), (250, 25)])
 def test_the_rate_warms_up_over_a_tenth_of_the_steps(steps: int, warm: int) -> None:
     torch_or_skip()
-    from attnmath.heads.decoder import _rate
+    from attnlab.heads.decoder import _rate
 
     rates = [_rate(step, steps) for step in range(steps + 1)]
     assert rates[:warm] == pytest.approx([(k + 1) / warm for k in range(warm)])
@@ -395,7 +395,7 @@ def test_the_rate_warms_up_over_a_tenth_of_the_steps(steps: int, warm: int) -> N
 
 
 def test_the_command_ends_with_the_status_of_what_is_wrong(small: Path, tmp_path: Path, capsys) -> None:
-    from attnmath.heads import train
+    from attnlab.heads import train
 
     given = ["--text", str(small), "--steps", "1"]
     with pytest.raises(SystemExit, match="2"):

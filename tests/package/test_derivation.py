@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
-from attnmath.derive import Derivation, DerivationError, E, RandomVariable, RandomVector, Var, identity, notation, rules
-from attnmath.derive.equality import differs, equal
-from attnmath.derive.normal_form import normal_form
+from linewise.derive import Derivation, DerivationError, E, RandomVariable, RandomVector, Var, identity, notation, rules
+from linewise.derive.equality import differs, equal
+from linewise.derive.normal_form import normal_form
 
 i, j, l, m = sp.symbols("i j l m", integer=True)  # noqa: E741
 n, d = sp.symbols("n d", integer=True, positive=True)

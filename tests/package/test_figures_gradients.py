@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnmath.estimate import Estimate
-from attnmath.figures.gradients import curves_and_arrows, estimates_over
+from attnmath.figures.arrows import curves_and_arrows, estimates_over
 
 
 def test_curves_and_arrows_at_equal_scales_on_the_given_axes() -> None:

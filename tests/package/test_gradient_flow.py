@@ -7,10 +7,10 @@ import inspect
 import numpy as np
 import pytest
 
-from attnmath.attention import softmax
-from attnmath.experiments import gradient_flow
-from attnmath.gradients import attention_gradients, stack_gradients
-from attnmath.initialisation import draw_weights
+from attnmath.operator.attention import softmax
+from attnlab.experiments import gradient_flow
+from attnmath.operator.gradients import attention_gradients, stack_gradients
+from attnmath.operator.initialisation import draw_weights
 
 
 def within(estimate, expected, errors: float = 5.0) -> bool:

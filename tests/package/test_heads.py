@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from backends import torch_or_skip
 
-from attnmath.attention import attention_weights
-from attnmath.heads import extract
-from attnmath.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
-from attnmath.heads.load import SAMPLES, Heads, load_heads, read_decoder, read_heads
+from attnmath.operator.attention import attention_weights
+from attnlab.heads import extract
+from attnlab.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
+from attnlab.heads.load import SAMPLES, Heads, load_heads, read_decoder, read_heads
 
 DATA = Path(extract.__file__).parents[1] / "data"
 MODEL = os.environ.get("ATTNMATH_MODEL")
@@ -237,7 +237,7 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path, capsys) 
             load_encoder(directory)
     (tmp_path / "no.npz").write_bytes(b"PK not a zip file")
     for path in (tmp_path / "no.npz", tmp_path):
-        with pytest.raises(ValueError, match="path: expected a file of python -m attnmath.heads.extract"):
+        with pytest.raises(ValueError, match="path: expected a file of python -m attnlab.heads.extract"):
             read_heads(path)
 
 
@@ -269,7 +269,7 @@ def test_extraction_without_its_extra_names_it(
     def absent(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'safetensors'", name="safetensors")
 
-    monkeypatch.setattr("attnmath.heads.extract.weights_hash", absent)
+    monkeypatch.setattr("attnlab.heads.extract.weights_hash", absent)
     assert extract.main([str(tmp_path)]) == 1
     assert 'safetensors is not installed; it comes with the extra "model": pip install' in capsys.readouterr().err
 
@@ -404,7 +404,7 @@ def test_records_cannot_be_changed_by_accident() -> None:
 
 def test_an_empty_file_holds_no_heads(tmp_path: Path) -> None:
     (tmp_path / "empty.npz").write_bytes(b"")
-    with pytest.raises(ValueError, match="path: expected a file of python -m attnmath.heads.extract, got"):
+    with pytest.raises(ValueError, match="path: expected a file of python -m attnlab.heads.extract, got"):
         read_heads(tmp_path / "empty.npz")
     with pytest.raises(FileNotFoundError):
         read_heads(tmp_path / "none.npz")

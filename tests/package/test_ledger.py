@@ -12,9 +12,9 @@ import pytest
 import sympy as sp
 from backends import torch_or_skip
 
-from attnmath.derive import Derivation, identity
+from linewise.derive import Derivation, identity
 from attnmath.estimate import Estimate
-from attnmath.ledger import (
+from linewise.ledger import (
     GRADES,
     VERDICTS,
     Claim,
@@ -27,9 +27,9 @@ from attnmath.ledger import (
     load_claims,
     observation,
 )
-from attnmath.ledger.__main__ import main
-from attnmath.ledger.claims import MIME
-from attnmath.ledger.collate import Row
+from linewise.ledger.__main__ import main
+from linewise.ledger.claims import MIME
+from linewise.ledger.collate import Row
 
 x = sp.Symbol("x", positive=True)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
-from attnmath.derive import DerivationError, identity
-from attnmath.derive.matrices import Inner, entries, stands_for
+from linewise.derive import DerivationError, identity
+from linewise.derive.matrices import Inner, entries, stands_for
 
 n, d, m = sp.symbols("n d m", integer=True, positive=True)
 A, B, C = sp.MatrixSymbol("A", n, m), sp.MatrixSymbol("B", n, d), sp.MatrixSymbol("C", d, m)

@@ -16,11 +16,11 @@ from backends import torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import records
-from attnmath.experiments import locality as experiment
-from attnmath.fixed_patterns import PATTERNS, fixed_patterns
-from attnmath.heads import corpus, load, locality, positional, prune, pruning
-from attnmath.heads.load import load_decoder, load_decoders, read_decoder
+from attnlab import records
+from attnlab.experiments import locality as experiment
+from attnmath.fixed_attention.fixed_patterns import PATTERNS, fixed_patterns
+from attnlab.heads import corpus, load, locality, positional, prune, removal
+from attnlab.heads.load import load_decoder, load_decoders, read_decoder
 
 DATA = resources.files("attnmath") / "data"
 
@@ -161,19 +161,19 @@ def test_the_weights_are_those_of_the_record_and_of_the_shipped_queries_and_keys
     content = (DATA / "decoder_weights.npz").read_bytes()
     record = json.loads((DATA / "decoder_weights.json").read_text(encoding="utf-8"))
     assert hashlib.sha256(content).hexdigest() == record["sha256"] == load.WEIGHTS
-    assert len(content) < 1_000_000 and record["command"] == "python -m attnmath.heads.weights --out code/attnmath/data"
+    assert len(content) < 1_000_000 and record["command"] == "python -m attnlab.heads.weights --out code/attnlab/data"
     decoder, shipped = load_decoder(), load_decoders()
     assert record["parameters"] == sum(value.size for value in decoder.parameters.values()) == 478_183
     ids = decoder.numbers("".join(shipped.tokens) + " ")[None]
-    A = pruning.attention(decoder, ids)[0]
+    A = removal.attention(decoder, ids)[0]
     assert np.abs(A - shipped.weights()[shipped.seeds.index(0)]).max() < 3e-3  # both are rounded to half precision
-    held_out = pruning.windows(decoder, corpus.split(corpus.shipped_documentation())[1], 40)
-    assert pruning.bits(decoder, held_out).mean() == pytest.approx(record["bits_per_character"]["held_out"], abs=0.2)
+    held_out = removal.windows(decoder, corpus.split(corpus.shipped_documentation())[1], 40)
+    assert removal.bits(decoder, held_out).mean() == pytest.approx(record["bits_per_character"]["held_out"], abs=0.2)
 
 
 def test_the_forward_pass_is_that_of_the_trained_model() -> None:
     torch = torch_or_skip()
-    from attnmath.heads.decoder import Decoder, Settings
+    from attnlab.heads.decoder import Decoder, Settings
 
     small = hostile.small_decoder()
     model = Decoder(Settings(0, 2, 2, 4, 5), 3, torch.Generator().manual_seed(0))
@@ -181,7 +181,7 @@ def test_the_forward_pass_is_that_of_the_trained_model() -> None:
     ids = np.random.default_rng(7).integers(3, size=(40, 6))
     logits = model(torch.tensor(ids[:, :-1])).log_softmax(-1).detach().numpy()
     picked = -np.take_along_axis(logits, ids[:, 1:, None], axis=-1)[..., 0] / np.log(2)
-    np.testing.assert_allclose(pruning.bits(small, ids), picked, rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(removal.bits(small, ids), picked, rtol=2e-5, atol=2e-5)
 
 
 def test_a_removed_head_is_one_without_values() -> None:
@@ -189,21 +189,21 @@ def test_a_removed_head_is_one_without_values() -> None:
     values = {**small.parameters, "layers.1.project.2.weight": small.parameters["layers.1.project.2.weight"].copy()}
     values["layers.1.project.2.weight"][2:4] = 0
     other = load.TrainedDecoder(values, 2, small.alphabet)
-    kept = pruning.without(small, [(1, 1)])
-    np.testing.assert_allclose(pruning.bits(small, ids, kept=kept), pruning.bits(other, ids), atol=1e-5)
+    kept = removal.without(small, [(1, 1)])
+    np.testing.assert_allclose(removal.bits(small, ids, kept=kept), removal.bits(other, ids), atol=1e-5)
     np.testing.assert_allclose(
-        pruning.bits(small, ids, kept=pruning.projected(small, [0, 4], rng=np.random.default_rng(0))),
-        pruning.bits(small, ids, kept=pruning.without(small, [(1, 0), (1, 1)])), atol=1e-4)  # fmt: skip
+        removal.bits(small, ids, kept=removal.projected(small, [0, 4], rng=np.random.default_rng(0))),
+        removal.bits(small, ids, kept=removal.without(small, [(1, 0), (1, 1)])), atol=1e-4)  # fmt: skip
 
 
 def test_replaced_weights_and_silent_units() -> None:
     small, ids = hostile.small_decoder(), np.asarray([[0, 1, 2, 1, 0, 2], [1, 1, 0, 2, 2, 0]])
-    own = pruning.attention(small, ids[:1])[0]
+    own = removal.attention(small, ids[:1])[0]
     np.testing.assert_allclose(own.sum(axis=-1), 1, atol=1e-12)
     assert not np.triu(own, 1).any()
-    same = pruning.bits(small, ids[:1], patterns={(0, 1): own[0, 1], (1, 0): own[1, 0]})
-    np.testing.assert_allclose(same, pruning.bits(small, ids[:1]), atol=1e-5)
-    assert np.abs(pruning.bits(small, ids, patterns={(0, 1): np.eye(5)}) - pruning.bits(small, ids)).max() > 1e-3
+    same = removal.bits(small, ids[:1], patterns={(0, 1): own[0, 1], (1, 0): own[1, 0]})
+    np.testing.assert_allclose(same, removal.bits(small, ids[:1]), atol=1e-5)
+    assert np.abs(removal.bits(small, ids, patterns={(0, 1): np.eye(5)}) - removal.bits(small, ids)).max() > 1e-3
     values = {
         **small.parameters,
         "layers.0.forward_part.2.weight": small.parameters["layers.0.forward_part.2.weight"] * 0,
@@ -211,12 +211,12 @@ def test_replaced_weights_and_silent_units() -> None:
     silent = np.ones((2, 16))
     silent[0] = 0
     other = load.TrainedDecoder(values, 2, small.alphabet)
-    np.testing.assert_allclose(pruning.bits(small, ids, units=silent), pruning.bits(other, ids), atol=1e-5)
+    np.testing.assert_allclose(removal.bits(small, ids, units=silent), removal.bits(other, ids), atol=1e-5)
 
 
 def test_random_directions_are_orthonormal() -> None:
     small = hostile.small_decoder()
-    one, two = pruning.projected(small, [1, 3], rng=np.random.default_rng(1))
+    one, two = removal.projected(small, [1, 3], rng=np.random.default_rng(1))
     for matrix, rank in ((one, 3), (two, 1)):
         np.testing.assert_allclose(matrix @ matrix, matrix, atol=1e-12)
         assert np.trace(matrix) == pytest.approx(rank)
@@ -224,40 +224,40 @@ def test_random_directions_are_orthonormal() -> None:
 
 def test_the_greedy_order_takes_the_cheapest_head_first() -> None:
     small, ids = hostile.small_decoder(), np.random.default_rng(8).integers(3, size=(9, 6))
-    order = pruning.greedy_order(small, ids)
-    costs = {head: pruning.bits(small, ids, kept=pruning.without(small, [head])).mean() for head in order}
+    order = removal.greedy_order(small, ids)
+    costs = {head: removal.bits(small, ids, kept=removal.without(small, [head])).mean() for head in order}
     assert order[0] == min(costs, key=lambda head: costs[head]) and sorted(order) == sorted(costs)
 
 
 def test_windows_share_no_predicted_character() -> None:
     small = hostile.small_decoder()
     text = "abc" * 10
-    every = pruning.windows(small, text)
+    every = removal.windows(small, text)
     np.testing.assert_array_equal(every[:, 1:].ravel(), small.numbers(text)[1 : 1 + 5 * len(every)])
-    assert pruning.windows(small, text, 2).tolist() == every[[0, 2]].tolist()
+    assert removal.windows(small, text, 2).tolist() == every[[0, 2]].tolist()
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda d, ids: pruning.bits(d, ids + 9), "ids: expected whole numbers from 0 to 2, got 9"),
-        (lambda d, ids: pruning.bits(d, ids[0]), r"ids: expected whole numbers of shape \(windows, 2 to 6\)"),
-        (lambda d, ids: pruning.bits(d, ids, kept=np.eye(4)), r"kept: expected shape \(2, 4, 4\), got \(4, 4\)"),
+        (lambda d, ids: removal.bits(d, ids + 9), "ids: expected whole numbers from 0 to 2, got 9"),
+        (lambda d, ids: removal.bits(d, ids[0]), r"ids: expected whole numbers of shape \(windows, 2 to 6\)"),
+        (lambda d, ids: removal.bits(d, ids, kept=np.eye(4)), r"kept: expected shape \(2, 4, 4\), got \(4, 4\)"),
         (
-            lambda d, ids: pruning.bits(d, ids, patterns={(2, 0): np.eye(4)}),
+            lambda d, ids: removal.bits(d, ids, patterns={(2, 0): np.eye(4)}),
             r"patterns: expected pairs \(layer, head\)",
         ),
         (
-            lambda d, ids: pruning.bits(d, ids, patterns={(0, 0): np.eye(5)}),
+            lambda d, ids: removal.bits(d, ids, patterns={(0, 0): np.eye(5)}),
             r"patterns: expected matrices of shape \(3",
         ),
-        (lambda d, ids: pruning.bits(d, ids, units=np.ones((2, 4))), r"units: expected shape \(2, 16\), got \(2, 4\)"),
+        (lambda d, ids: removal.bits(d, ids, units=np.ones((2, 4))), r"units: expected shape \(2, 16\), got \(2, 4\)"),
         (
-            lambda d, ids: pruning.without(d, [(0,)]),
+            lambda d, ids: removal.without(d, [(0,)]),
             r"removed: expected pairs \(layer, head\) below \(2, 2\), got \(0,\)",
         ),
-        (lambda d, ids: pruning.projected(d, [5, 0], rng=np.random.default_rng(0)), "directions: expected 2 whole"),
-        (lambda d, ids: pruning.windows(d, "abc"), "text, count: expected from 1 to 0 windows of 5 characters, got 0"),
+        (lambda d, ids: removal.projected(d, [5, 0], rng=np.random.default_rng(0)), "directions: expected 2 whole"),
+        (lambda d, ids: removal.windows(d, "abc"), "text, count: expected from 1 to 0 windows of 5 characters, got 0"),
         (lambda d, ids: d.numbers("abd"), "text: expected the decoder's 3 characters, got 'd'"),
     ],
 )
@@ -306,7 +306,7 @@ def test_a_changed_file_of_weights_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_weights_command_trains_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch_or_skip()
-    from attnmath.heads import weights
+    from attnlab.heads import weights
 
     arguments = ["--out", str(tmp_path), "--steps", "1"]
     assert weights.main(arguments) == 0
@@ -316,7 +316,7 @@ def test_the_weights_command_trains_once(tmp_path: Path, capsys: pytest.CaptureF
     assert weights.main(arguments) == 0 and (tmp_path / "decoder_weights.npz").stat().st_mtime_ns == first
     capsys.readouterr()
     assert weights.main(["--out", str(tmp_path), "--device", "abacus"]) == 2
-    assert "python -m attnmath.heads.weights: error: device: expected one that torch finds" in capsys.readouterr().err
+    assert "python -m attnlab.heads.weights: error: device: expected one that torch finds" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     with pytest.raises(SystemExit, match="2"):
         weights.main(["--out", str(tmp_path / "file"), "--steps", "1"])
@@ -324,7 +324,7 @@ def test_the_weights_command_trains_once(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_the_table_that_ships_is_the_one_of_the_record() -> None:
     rows = prune.load_pruning()
-    record = json.loads((DATA / "pruning.json").read_text(encoding="utf-8"))
+    record = json.loads((DATA / "removal.json").read_text(encoding="utf-8"))
     assert record["weights"] == load.WEIGHTS
     wanted = [key for kind in prune.KINDS for key in prune._cases(kind)]
     assert [(row.kind, row.case, row.removed) for row in rows] == wanted
@@ -336,8 +336,8 @@ def test_a_row_of_the_table_is_measured_again() -> None:
     decoder = load_decoder()
     row = next(row for row in prune.load_pruning() if row.kind == "zero" and row.case == 13)
     held_out = corpus.split(corpus.shipped_documentation())[1]
-    ids = pruning.windows(decoder, held_out, prune.JUDGING)
-    found = pruning.bits(decoder, ids, kept=pruning.without(decoder, [(3, 1)])).mean()
+    ids = removal.windows(decoder, held_out, prune.JUDGING)
+    found = removal.bits(decoder, ids, kept=removal.without(decoder, [(3, 1)])).mean()
     assert (row.head, float(found)) == ("3.1", pytest.approx(row.bits, abs=2e-4))
 
 
@@ -350,11 +350,11 @@ def test_the_pruning_command_goes_on_where_it_was(
     monkeypatch.setattr(prune, "_cases", lambda kind: iter([(kind, 0, 1)] if kind != "trained-on" else []))
     assert prune.main(["--out", str(tmp_path), "--kinds", "zero", "units"]) == 0
     assert prune.main(["--out", str(tmp_path)]) == 0
-    rows = records.read(tmp_path / "pruning.csv", prune.Row, "pruning")
+    rows = records.read(tmp_path / "removal.csv", prune.Row, "pruning")
     assert [row.kind for row in rows] == [kind for kind in prune.KINDS if kind != "trained-on"]
     first = {row.kind: row.rise for row in rows}
     assert first["zero"] == first["greedy"] and first["zero"] != first["mean"]
-    (tmp_path / "pruning.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "removal.csv").write_text("a,b\n1,2\n")
     capsys.readouterr()
     assert prune.main(["--out", str(tmp_path)]) == 2
     said = capsys.readouterr().err
@@ -400,7 +400,7 @@ def test_the_locality_command_goes_on_where_it_was(
 
 def test_a_window_can_be_read_in_another_order() -> None:
     torch = torch_or_skip()
-    from attnmath.heads import decoder
+    from attnlab.heads import decoder
 
     ids = np.random.default_rng(9).integers(3, size=200)
     settings = decoder.Settings(0, layers=1, heads=1, width=4, context=5, steps=2, batch=3)
@@ -427,7 +427,7 @@ def test_rows_of_another_study_are_refused_before_anything_is_computed(
     torch_or_skip()
     header = ",".join(field.name for field in dataclasses.fields(prune.Row))
     row = ",".join({"kind": "elsewhere"}.get(field.name, "1") for field in dataclasses.fields(prune.Row))
-    (tmp_path / "pruning.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
+    (tmp_path / "removal.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
     assert prune.main(["--out", str(tmp_path)]) == 2
     assert "out: expected versions of this command" in capsys.readouterr().err
     header = ",".join(field.name for field in dataclasses.fields(experiment.Row))

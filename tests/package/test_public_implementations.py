@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from backends import torch_or_skip
 
-from attnmath.attention import attention_weights
-from attnmath.experiments import public_adapters, public_measures
-from attnmath.experiments import public_implementations as comparison
-from attnmath.experiments.public_adapters import METHODS, Method
-from attnmath.experiments.public_implementations import LEVEL, RACE, Task
-from attnmath.experiments.public_measures import INPUTS, Number
-from attnmath.heads import load_heads
+from attnmath.operator.attention import attention_weights
+from attnlab.experiments import public_adapters, public_measures
+from attnlab.experiments import public_implementations as comparison
+from attnlab.experiments.public_adapters import METHODS, Method
+from attnlab.experiments.public_implementations import LEVEL, RACE, Task
+from attnlab.experiments.public_measures import INPUTS, Number
+from attnlab.heads import load_heads
 
 MISSING = 'performer-pytorch is not installed; it comes with the extra "compare": pip install "attnmath[compare]"'
 
@@ -444,7 +444,7 @@ def test_the_command_writes_the_table_and_how_it_was_made(tmp_path: Path, monkey
     table = (tmp_path / "public_implementations.csv").read_bytes()
     record = json.loads((tmp_path / "public_implementations.json").read_text(encoding="utf-8"))
     assert record["sha256"] == hashlib.sha256(table).hexdigest()
-    assert record["command"].startswith("python -m attnmath.experiments.public_implementations --out ")
+    assert record["command"].startswith("python -m attnlab.experiments.public_implementations --out ")
     assert (record["threads"], record["race"], record["level"]) == (3, RACE, LEVEL)
     assert {"python", "numpy"} <= set(record["versions"])
     assert "new measurements in" in capsys.readouterr().out
@@ -521,7 +521,7 @@ def test_the_command_says_in_one_line_what_is_missing(tmp_path: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "torch", sys.modules.get("torch") or types.ModuleType("torch"))
     assert command(monkeypatch, "--out", tmp_path, "--packages", "performer-pytorch") == 1
     said = capsys.readouterr().err
-    assert said == f"python -m attnmath.experiments.public_implementations: {MISSING}\n"
+    assert said == f"python -m attnlab.experiments.public_implementations: {MISSING}\n"
     assert list(tmp_path.iterdir()) == []
 
 

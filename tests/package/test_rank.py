@@ -9,8 +9,8 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import rank
-from attnmath.derive.rank import degrees_of_freedom, factorisation_jacobian
+from attnmath.matrix import rank
+from attnmath.symbols import degrees_of_freedom, factorisation_jacobian
 from attnmath.figures import quantile_bands
 
 

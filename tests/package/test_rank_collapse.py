@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnmath.experiments.rank_collapse import distance_from_equal_rows
+from attnlab.experiments.rank_collapse import distance_from_equal_rows
 
 
 def test_rows_become_alike_without_a_skip_connection_only() -> None:

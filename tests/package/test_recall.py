@@ -22,8 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnmath import sparsity
-from attnmath.recall import results, task
-from attnmath.recall.table import (
+from attnlab.recall import results, task
+from attnlab.recall.table import (
     ATTENTION_NAMES,
     COLUMNS,
     MEASURES,
@@ -42,9 +42,9 @@ torch = pytest.importorskip("torch", reason="torch is optional: install attnmath
 joblib = pytest.importorskip("joblib")
 from tqdm import tqdm  # noqa: E402
 
-from attnmath.recall import models, sweep, training  # noqa: E402
-from attnmath.sweeps import tables  # noqa: E402
-from attnmath.sweeps.runs import must_be_finite, schedule  # noqa: E402
+from attnlab.recall import models, sweep, training  # noqa: E402
+from attnlab.sweeps import tables  # noqa: E402
+from attnlab.sweeps.runs import must_be_finite, schedule  # noqa: E402
 
 
 def small(seed: int = 0, **changes) -> training.Settings:
@@ -221,7 +221,7 @@ def test_a_local_dask_cluster_gives_the_same_table(tmp_path: Path) -> None:
 
 
 def test_the_command_runs_and_describes_itself(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "attnmath.recall", "--out", str(tmp_path / "t.csv"), "--jobs", "1"]
+    command = [sys.executable, "-m", "attnlab.recall", "--out", str(tmp_path / "t.csv"), "--jobs", "1"]
     choice = ["--designs", "pairs", "--attentions", "decay", "--seeds", "0", "--rates", "0.01"]
     done = subprocess.run([*command, *choice, "--steps", "4"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("3 new runs in") and "run" in done.stderr
@@ -248,7 +248,7 @@ def hear_ctrl_c() -> None:
 
 
 def command(*arguments: str, **options) -> subprocess.Popen:
-    line = [sys.executable, "-m", "attnmath.recall", "--jobs", "1", *FEW, *arguments]
+    line = [sys.executable, "-m", "attnlab.recall", "--jobs", "1", *FEW, *arguments]
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
@@ -296,7 +296,7 @@ def test_a_full_disk_is_one_line_and_the_next_run_goes_on(tmp_path: Path) -> Non
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     status, lines = last_lines(command("--out", str(tmp_path)))
     said = f"argument --out: expected a file to write, got the folder {tmp_path} (--help lists the options)"
-    assert status == 2 and lines == [f"python -m attnmath.recall: {said}"]
+    assert status == 2 and lines == [f"python -m attnlab.recall: {said}"]
     (tmp_path / "file").touch()
     status, lines = last_lines(command("--out", str(tmp_path / "file" / "t.csv")))
     assert status == 2 and len(lines) == 1 and f"{tmp_path / 'file'} is a file" in lines[0]
@@ -309,7 +309,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, missing: str) -> None:
     environment = os.environ | {"PYTHONPATH": path}
     status, lines = last_lines(command("--out", str(tmp_path / "t.csv"), env=environment))
     assert status == 1 and len(lines) == 1 and f"{missing} is not installed" in lines[0] and "[train]" in lines[0]
-    help_alone = subprocess.run([sys.executable, "-m", "attnmath.recall", "--help"], env=environment, check=True,
+    help_alone = subprocess.run([sys.executable, "-m", "attnlab.recall", "--help"], env=environment, check=True,
                                 capture_output=True, text=True)  # fmt: skip
     assert "1710 runs" in help_alone.stdout
 
@@ -351,7 +351,7 @@ def test_the_shipped_table_is_complete() -> None:
     assert len(rows) == record["runs"] and set(record["attention"]) == set(ATTENTION_NAMES)
     stored = resources.files("attnmath") / "data" / "recall.csv"
     assert hashlib.sha256(stored.read_bytes()).hexdigest() == record["sha256"]
-    assert record["command"].startswith("python -m attnmath.recall") and "torch" in record["versions"]
+    assert record["command"].startswith("python -m attnlab.recall") and "torch" in record["versions"]
     assert record["devices"] == ["cpu"] and record["seed"] == list(SEEDS) and record["rate"] == list(RATES)
     assert {sweep.Settings(**{k: row[k] for k in SETTINGS}) for row in rows} == set(sweep.grid())
 
@@ -753,7 +753,7 @@ def test_a_table_is_not_overwritten_by_its_record(module: str, tmp_path: Path) -
 
 def test_a_choice_without_a_run_is_no_success(tmp_path: Path) -> None:
     line = ["--designs", "width", "--attentions", "decay", "--out", str(tmp_path / "r.csv")]
-    said = subprocess.run([sys.executable, "-m", "attnmath.recall", *line], capture_output=True, text=True, check=False)
+    said = subprocess.run([sys.executable, "-m", "attnlab.recall", *line], capture_output=True, text=True, check=False)
     assert said.returncode == 2 and "expected options that give at least one run" in said.stderr
     assert not list(tmp_path.iterdir())
 

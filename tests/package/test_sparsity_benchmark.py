@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from attnmath.derive import sparsity as exact
-from attnmath.experiments import sparsity_benchmark as benchmark
+from attnmath import symbols as exact
+from attnlab.experiments import sparsity_benchmark as benchmark
 
 
 def test_every_method_is_right_at_zero_and_the_package_everywhere() -> None:
@@ -70,7 +70,7 @@ def test_the_command_writes_the_table_and_how_it_was_made(tmp_path: Path, monkey
     assert [row.split(",")[:2] for row in rows] == [["this package", f"{t:g}"] for t in benchmark.RATIOS]
     record = json.loads((tmp_path / "sparsity_benchmark.json").read_text(encoding="utf-8"))
     assert record["sha256"] == hashlib.sha256(table.encode()).hexdigest()
-    assert record["command"] == f"python -m attnmath.experiments.sparsity_benchmark --out {tmp_path}"
+    assert record["command"] == f"python -m attnlab.experiments.sparsity_benchmark --out {tmp_path}"
 
 
 def test_bad_input() -> None:

@@ -16,19 +16,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.fixed_patterns import fixed_patterns
-from attnmath.translation import designs, results, table, task, verdicts
-from attnmath.translation.bleu import corpus_bleu
-from attnmath.translation.designs import DESIGNS, HEAD, WIDTH
-from attnmath.translation.table import COLUMNS, DESIGN_NAMES, EXTRA_PAIRS, MAIN, PAIRS, SETTINGS, TABLE
-from attnmath.translation.task import BEGIN, END, KINDS, PAD, SOURCE, TARGET
+from attnmath.fixed_attention.fixed_patterns import fixed_patterns
+from attnlab.translation import designs, results, table, task, verdicts
+from attnlab.translation.bleu import corpus_bleu
+from attnlab.translation.designs import DESIGNS, HEAD, WIDTH
+from attnlab.translation.table import COLUMNS, DESIGN_NAMES, EXTRA_PAIRS, MAIN, PAIRS, SETTINGS, TABLE
+from attnlab.translation.task import BEGIN, END, KINDS, PAD, SOURCE, TARGET
 
 torch = pytest.importorskip("torch", reason="torch is optional: install attnmath[train] to test the experiment")
 pytest.importorskip("joblib")
 pytest.importorskip("tqdm")
 
-from attnmath.translation import models, sweep, training  # noqa: E402
-from attnmath.translation.models import Translator  # noqa: E402
+from attnlab.translation import models, sweep, training  # noqa: E402
+from attnlab.translation.models import Translator  # noqa: E402
 
 LANGUAGE = task.draw_language(np.random.default_rng(5))
 
@@ -417,7 +417,7 @@ def test_an_interrupted_sweep_does_only_what_is_missing(tmp_path: Path, monkeypa
 
 def test_the_command_writes_a_table_and_says_what_is_wrong(tmp_path: Path) -> None:
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "attnmath.translation", *arguments]
+        command = [sys.executable, "-m", "attnlab.translation", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
     out = tmp_path / "t.csv"
