@@ -1,19 +1,24 @@
-"""Build step: put the claims of the chapters into the package, so that a notebook finds them wherever it runs.
+"""Build steps: the claims of the chapters go along, and the distribution asks for what its three packages ask for.
 
-Everything else about the package is in pyproject.toml. The claims are written and kept beside their notebooks.
+Everything else is in pyproject.toml. The claims are written and kept beside their notebooks; in an installation they
+are in ``attnlab/claims/``, so that a notebook finds them wherever it runs.
 """
 
 import shutil
+import tomllib
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
 CHAPTERS = Path("chapters")
+CONVENTIONS = Path("linewise.yml")
+#: What attnlab asks for beside the two others.
+OWN = ["threadpoolctl>=3.5"]  # results that do not depend on the number of cores
 
 
 class BuildWithClaims(build_py):
-    """Copy the package, and beside it every claims file, to ``attnmath/claims/``.
+    """Copy the packages, and every claims file to ``attnlab/claims/``.
 
     An editable install has no such folder: the package then reads the files of the checkout itself.
     """
@@ -23,19 +28,19 @@ class BuildWithClaims(build_py):
         super().run()
         if self.editable_mode:
             return
-        target = Path(self.build_lib, "attnmath", "claims")
+        target = Path(self.build_lib, "attnlab", "claims")
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
-        for path in claims_files():
+        for path in carried():
             shutil.copyfile(path, target / path.name)
 
     def get_source_files(self) -> list[str]:
         """Name the claims among the sources, so that a source distribution holds them."""
-        return [*super().get_source_files(), *(path.as_posix() for path in claims_files())]
+        return [*super().get_source_files(), *(path.as_posix() for path in carried())]
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         """Name the copies among what is built."""
-        copies = [str(Path(self.build_lib, "attnmath", "claims", path.name)) for path in claims_files()]
+        copies = [str(Path(self.build_lib, "attnlab", "claims", path.name)) for path in carried()]
         return [*super().get_outputs(include_bytecode), *([] if self.editable_mode else copies)]
 
 
@@ -48,4 +53,19 @@ def claims_files() -> list[Path]:
     return paths
 
 
-setup(cmdclass={"build_py": BuildWithClaims})
+def carried() -> list[Path]:
+    """Return what goes along: the claims, and the conventions by which they are read."""
+    return [CONVENTIONS, *claims_files()]
+
+
+def dependencies() -> list[str]:
+    """Return what the three packages ask for; the book draws pictures and proves with symbols."""
+    attnmath, linewise = (
+        tomllib.loads(Path("code", name, "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for name in ("attnmath", "linewise")
+    )
+    extras = attnmath["optional-dependencies"]
+    return sorted({*attnmath["dependencies"], *linewise["dependencies"], *extras["figures"], *extras["symbols"], *OWN})
+
+
+setup(cmdclass={"build_py": BuildWithClaims}, install_requires=dependencies())

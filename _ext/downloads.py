@@ -11,10 +11,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from ledger_pages import without_records
 from plain_notebooks import Page, called, extras_for, needs, plain_notebook, required_name
 from pybtex.database import BibliographyData, parse_file
 from sphinx.application import Sphinx
+
+from linewise.pages.ledger_pages import without_records
 
 
 def name_repository(app: Sphinx, docname: str, source: list[str]) -> None:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from ledger_pages import book_of
 from mathematics import plain_text
 from notation import PAGE as NOTATION
 from notation import Symbol, read_symbols
@@ -33,8 +32,8 @@ from sphinx.search.en import SearchEnglish
 from terms import HAN, glossary_of
 from terms import PAGE as GLOSSARY
 
-from linewise.ledger.claims import section_in_words
 from linewise.ledger.coverage import anchor_of, tags_of
+from linewise.pages.ledger_pages import book_of
 
 SCRIPTS = Path(__file__).parent / "finding"
 #: Chinese; numbers of equations and sections; other numbers with a point, which nobody looks for; words.
@@ -171,7 +170,7 @@ def _sections(app: Sphinx) -> Iterator[Entry]:
     for sentence in book_of(app).sentences:
         if sentence.at.endswith("title"):
             section = sentence.section
-            name = section_in_words(section)
+            name = book_of(app).conventions.section(section)
             number = section.rpartition("article.")[2].rpartition("report.")[2].rpartition("note.")[2]
             keys = [section, name, *([number, f"section {number}"] if "." in number else [])]
             yield entry("Section", keys, name, sentence.gist, "coverage", "coverage-" + section.replace(".", "-"))

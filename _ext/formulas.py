@@ -15,12 +15,12 @@ from typing import Any
 
 from docutils import nodes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from ledger_pages import book_of, markdown, spoken
 from sphinx.application import Sphinx
 from sphinx.util.fileutil import copy_asset
 
 from linewise.ledger import Row
 from linewise.ledger.coverage import Book, Sentence, tags_of
+from linewise.pages.ledger_pages import book_of, markdown
 
 ASSETS = Path(__file__).parent / "formulas_assets"
 #: Of the sentences without a number, the sheet has those whose conclusion is false.
@@ -156,7 +156,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         templates = Environment(
             loader=FileSystemLoader(ASSETS), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        templates.filters |= {"md": markdown, "spoken": spoken}
+        templates.filters |= {"md": markdown, "spoken": book.conventions.place}
         found = read_displays(Path(app.srcdir), app.env.found_docs)
         sources = list(formulas(book, found))
         above = [row for _, equations in sources for one in equations for row in one.corrections]

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +62,14 @@ def prerequisites(app: Sphinx) -> Iterator[tuple[str, list[tuple[str, str, list[
                     for page, path in paths.items()
                 ],
             )
+
+
+def tell(app: Sphinx, context: dict[str, Any]) -> None:
+    """Tell the templates of the guide."""
+    context |= {"example": partial(example, app.srcdir), "prerequisites": partial(prerequisites, app)}
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the event of the engine's pages."""
+    app.connect("linewise-context", tell)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -35,7 +35,7 @@ wrong=""
 try() {
     verdict=$("$1" -c "$probe" 2>/dev/null) || verdict="is not there, or does not run"
     export FOUND="$1"
-    [ "$verdict" = fits ] && exec "$1" tools/stamps.py environment --inputs pyproject.toml constraints.txt \
+    [ "$verdict" = fits ] && exec "$1" tools/stamps.py environment --inputs pyproject.toml setup.py code/attnmath/pyproject.toml code/linewise/pyproject.toml constraints.txt \
         --output "$venv/bin/python" --stamp "$venv/installed.stamp" -- sh "$PWD/tools/environment.sh" "$venv" --install
     wrong="$wrong
   $1 $verdict"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from attnmath import __version__
 from attnlab.commands import COMMANDS, Parser
+from attnmath import __version__
 
 
 def main(arguments: list[str] | None = None) -> int:

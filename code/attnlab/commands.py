@@ -36,7 +36,6 @@ COMMANDS = {
     "attnlab.experiments.locality": "train decoders on texts with and without locality",
     "attnlab.experiments.sparsity_benchmark": "compare four ways to compute the sparsity of a row",
     "attnlab.experiments.public_implementations": "compare this package with public ones",
-    "linewise.ledger": "audit the ledger of a copy of the book, and count its verdicts",
 }
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import sympy as sp
 
+from figure_scripts import names
 from linewise.derive import Derivation, collected, rules
 from linewise.derive.equality import equal
-from figure_scripts import names
 
 _BUILDS = {"Derivation", "identity"}
 _EXTENDS = {"step", "at_most", "at_least"}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from attnmath.encoder_decoder import bidirectional
 from attnmath.matrix import rank
+from attnmath.matrix.patterns import uniform_attention
 from attnmath.operator.attention import attention_weights, causal_mask
-from attnmath.matrix.sparse_patterns import uniform_attention
 
 
 def drawn(seed: int, n: int, *batch: int) -> np.ndarray:

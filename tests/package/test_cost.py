@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from attnmath import checks
 from attnmath.fixed_attention import mechanisms
+from attnmath.linear_cost.kernels import linear_attention
 from attnmath.operator import cost, online
 from attnmath.operator.attention import attention
 from attnmath.operator.cost import (
@@ -25,7 +26,6 @@ from attnmath.operator.cost import (
     projection_operations,
     random_inputs,
 )
-from attnmath.linear_cost.kernels import linear_attention
 from attnmath.operator.online import Summary, merge, online_attention, summarise
 
 

@@ -21,9 +21,9 @@ from matplotlib.figure import Figure
 
 import attnmath.figures
 from attnlab.devices import torch_device
-from attnmath.estimate import Estimate
 from attnlab.recall.results import Cell
 from attnlab.translation.task import draw_language
+from attnmath.estimate import Estimate
 
 TWO = Estimate(np.asarray([1.0, 2.0]), np.full(2, 0.1))
 WORDS = {"xlabel": "x", "ylabel": "y"}

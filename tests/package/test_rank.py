@@ -9,9 +9,9 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnmath.figures import quantile_bands
 from attnmath.matrix import rank
 from attnmath.symbols import degrees_of_freedom, factorisation_jacobian
-from attnmath.figures import quantile_bands
 
 
 @given(n=st.integers(1, 6), m=st.integers(1, 6), r=st.integers(1, 6), seed=st.integers(0, 50))

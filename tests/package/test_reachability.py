@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.matrix import sparse_patterns
 from attnmath.fixed_attention.reachability import layers_to_reach, reach
+from attnmath.matrix import patterns
 
 
 def random_masks(layers: int, n: int, seed: int, share: float = 0.3) -> np.ndarray:
@@ -47,13 +47,13 @@ def test_layers_to_reach_is_the_first_time_that_all_is_reached(n: int, count: in
 def test_windows_strides_and_blocks() -> None:
     n, causal = 20, np.tri(20, dtype=bool)
     for width in (1, 3, 19):
-        assert layers_to_reach(sparse_patterns.window_mask(n, width)) == -(-(n - 1) // width)
-    near, far = sparse_patterns.factorised_strided(n, 5)
+        assert layers_to_reach(patterns.window_mask(n, width)) == -(-(n - 1) // width)
+    near, far = patterns.factorised_strided(n, 5)
     for masks in ((near, far), (far, near), near | far):
         assert layers_to_reach(masks, causal) == 2
         assert layers_to_reach(masks) is None
-    assert layers_to_reach(sparse_patterns.block_mask(n, 5)) is None
-    own, cells = sparse_patterns.factorised_fixed(n, 5, 1)
+    assert layers_to_reach(patterns.block_mask(n, 5)) is None
+    own, cells = patterns.factorised_fixed(n, 5, 1)
     assert layers_to_reach((own, cells), causal) == 2
     assert layers_to_reach((cells, own), causal) == 3
     assert layers_to_reach(np.eye(1, dtype=bool)) == 0

@@ -24,11 +24,11 @@ from jaxtyping import AbstractArray, Float, Int, TypeCheckError, jaxtyped
 from numpy.typing import NDArray
 from test_hostile_figures import DRAWING, FIGURES, MEASURING, OTHERS
 
+from attnlab.heads import Decoders, Heads, encoder, load_decoders, load_heads
+from attnlab.heads.encoder import Encoder
 from attnmath.arrays import Array, ArrayLike, Numpy, Readable
 from attnmath.estimate import Estimate
 from attnmath.operator.gradients import StageGradients
-from attnlab.heads import Decoders, Heads, encoder, load_decoders, load_heads
-from attnlab.heads.encoder import Encoder
 
 checked = jaxtyped(typechecker=beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True)))
 rows = hostile.rows

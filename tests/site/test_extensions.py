@@ -18,12 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 EXTENSIONS = ROOT / "_ext"
 sys.path.insert(0, str(EXTENSIONS))
 
-import ledger_pages  # noqa: E402
-import signs  # noqa: E402
 
 from linewise.ledger import VERDICTS, Card, Claim, Evidence, LedgerError  # noqa: E402
 from linewise.ledger.claims import MIME  # noqa: E402
 from linewise.ledger.coverage import anchor_of, tags_of  # noqa: E402
+from linewise.pages import ledger_pages, signs  # noqa: E402
 
 
 def test_equation_numbers():
@@ -33,7 +32,7 @@ def test_equation_numbers():
 
 
 def test_records_are_taken_out_and_cards_stay():
-    data = {"text/html": "<div>", "application/vnd.attnmath.verdict+json": {}}
+    data = {"text/html": "<div>", "application/vnd.linewise.verdict+json": {}}
     notebook = {"cells": [{"outputs": [{"data": data}, {"text": "x"}]}, {"source": "prose"}]}
     assert ledger_pages.without_records(notebook)["cells"][0]["outputs"][0]["data"] == {"text/html": "<div>"}
 
@@ -60,7 +59,7 @@ def test_markdown_shows_a_claim_as_it_is_written():
 
 
 CONFIGURATION = """
-extensions = ["myst_parser", "mathematics", "textbook_equations", "ledger_pages", "tidy_html"]
+extensions = ["myst_parser", "mathematics", "linewise.pages", "tidy_html"]
 html_math_renderer = "mathml"
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 root_doc = "a"

@@ -23,9 +23,9 @@ sys.path.insert(0, str(ROOT / "_ext"))
 import descriptions  # noqa: E402
 import ebook  # noqa: E402
 import print_book  # noqa: E402
-import print_cards  # noqa: E402
 
 import typeset  # noqa: E402
+from linewise.pages import print_cards  # noqa: E402
 
 CHAPTER = ROOT / "chapters" / "fixed_attention" / "comparison.ipynb"  # cards, derivations and tables
 

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from attnlab import commands, records
-from attnmath.checks import flag, instance, one_of, path_to, positive_integer
 from attnlab.experiments import public_measures
 from attnlab.experiments.arguments import widths_of
 from attnlab.experiments.public_adapters import DISTRIBUTIONS, METHODS, imported
 from attnlab.experiments.public_measures import INPUTS, Number
 from attnlab.threads import one_thread
+from attnmath.checks import flag, instance, one_of, path_to, positive_integer
 
 #: Lengths at which time and memory are measured.
 LENGTHS = (256, 1024, 4096, 16384)

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from attnmath.arrays import Numpy
-from attnmath.checks import flag, non_negative_integer, one_of, positive_integer
 from attnlab.experiments import public_adapters
 from attnlab.experiments.public_adapters import METHODS, imported
 from attnlab.heads import load_heads
 from attnlab.heads.example import HEAD, LAYER
+from attnmath.arrays import Numpy
+from attnmath.checks import flag, non_negative_integer, one_of, positive_integer
 
 #: Queries and keys: the trained head of the book's examples on the passage, its rows over and over up to n, and
 #: Gaussian directions in 64 dimensions with norms drawn from those of all heads. "half": both at half their length.

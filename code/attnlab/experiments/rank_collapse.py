@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from attnlab.experiments.arguments import several
 from attnmath.arrays import Numpy
 from attnmath.checks import fits_memory, flag, non_negative_integer, positive_integer
 from attnmath.encoder_decoder.depth import attention_stack, relative_residual
-from attnlab.experiments.arguments import several
 
 
 def distance_from_equal_rows(

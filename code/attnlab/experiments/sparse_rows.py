@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Real
 
+from attnlab.experiments.arguments import several
 from attnmath import estimate
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import fits_memory, floats, non_negative_integer, one_of, positive, positive_integer
 from attnmath.estimate import Estimate
-from attnlab.experiments.arguments import several
 from attnmath.sparsity import sparsity
 
 #: The functions that the article puts on the scores; softmax takes out the largest score, which S does not notice.
@@ -44,7 +44,7 @@ def mean_sparsity(
     return estimate.mean(sparsity(weights))
 
 
-def softmax_sparsity(gammas: Real[ArrayLike, "N"], *, n: int, rows: int = 100, seed: int = 5) -> Estimate:
+def softmax_sparsity(gammas: Real[ArrayLike, N], *, n: int, rows: int = 100, seed: int = 5) -> Estimate:
     """Estimate the mean of S over softmax rows of n entries, at each gamma.
 
     The same z serve every gamma, so that a curve over gamma is smooth.

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from scipy import integrate, special
 
 from attnlab import commands, records
+from attnlab.records import replace
 from attnmath import sparsity
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import about, floats, one_of, positive_integer, silent
-from attnlab.records import replace
 
 Floats = NDArray[Any]
 
@@ -121,7 +121,7 @@ def exact(t: float) -> mp.mpf:
         return m2 / mp.sqrt(m4)
 
 
-def relative_errors(method: str, ratios: Real[ArrayLike, "N"] = RATIOS) -> Float[Numpy, "N"]:
+def relative_errors(method: str, ratios: Real[ArrayLike, N] = RATIOS) -> Float[Numpy, N]:
     """Relative error of a method at each ratio; inf where it returns no number.
 
     >>> bool(relative_errors("this package", [-40.0, 40.0]).max() < 4e-15)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Integer
 
-from attnmath.arrays import Array
 from attnlab.heads.load import load_heads
+from attnmath.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from attnlab import commands
-from attnmath.operator.attention import attention_weights
-from attnmath.checks import instance, silent
 from attnlab.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
 from attnlab.heads.load import SAMPLES
 from attnlab.records import archive, replace
+from attnmath.checks import instance, silent
+from attnmath.operator.attention import attention_weights
 
 #: SHA-256 of the weights of sentence-transformers/all-MiniLM-L6-v2 (model.safetensors).
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 from attnlab import commands, records
-from attnmath.fixed_attention.fixed_patterns import fixed_patterns
 from attnlab.heads import corpus, positional, removal
 from attnlab.heads.load import WEIGHTS, TrainedDecoder, load_decoder
 from attnlab.heads.removal import Head
 from attnlab.heads.train import numbers
 from attnlab.records import replace
 from attnlab.threads import one_thread
+from attnmath.fixed_attention.fixed_patterns import fixed_patterns
 
 #: Windows of the learned text that choose, and of the held-out text that judge; random orders; further training.
 CHOOSING, JUDGING, DRAWS, STEPS, RATE = 48, 96, 8, 200, 1e-3

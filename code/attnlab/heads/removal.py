@@ -15,9 +15,9 @@ from jaxtyping import Float, Int, Real
 from numpy.typing import NDArray
 from scipy import special
 
+from attnlab.heads.load import TrainedDecoder
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import floats, generator, instance, non_negative_integer
-from attnlab.heads.load import TrainedDecoder
 from attnmath.matrix.spectrum import row_stochastic
 
 Floats = NDArray[Any]
@@ -92,7 +92,7 @@ def without(decoder: TrainedDecoder, removed: Collection[Head]) -> Float[Numpy, 
 
 
 def projected(
-    decoder: TrainedDecoder, directions: Int[ArrayLike, "layers"], *, rng: np.random.Generator
+    decoder: TrainedDecoder, directions: Int[ArrayLike, layers], *, rng: np.random.Generator
 ) -> Float[Numpy, "layers width width"]:
     """Matrices that remove as many random orthonormal directions of each layer's joined head outputs.
 

@@ -16,10 +16,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
-from attnmath.checks import flag, instance, one_of, positive_integer
-from attnmath.linear_cost.kernels import elu_plus_one
 from attnlab.recall.table import check_parameter
 from attnlab.recall.task import KEYS, VALUES
+from attnmath.checks import flag, instance, one_of, positive_integer
+from attnmath.linear_cost.kernels import elu_plus_one
 
 Weigh = Callable[[Float[Tensor, "size n d"], Float[Tensor, "size n d"], float], Float[Tensor, "size n n"]]
 

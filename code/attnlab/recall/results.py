@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab import records
+from attnlab.recall.table import ATTENTION_NAMES, MEASURES, TABLE
 from attnmath.arrays import Numpy
 from attnmath.checks import flag, instance, number, one_of
 from attnmath.estimate import Estimate, mean
 from attnmath.estimate import interval as interval
-from attnlab.recall.table import ATTENTION_NAMES, MEASURES, TABLE
 
 #: A row of the table of runs, by the names of its columns.
 Row = dict[str, Any]

@@ -15,10 +15,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from attnmath.checks import non_negative_integer, one_of, positive
 from attnlab.recall.table import ATTENTION_NAMES, DESIGNS, PARAMETERS, RATES, SEEDS, STANDARD, TABLE
 from attnlab.recall.training import Settings, run
 from attnlab.sweeps import runs
+from attnmath.checks import non_negative_integer, one_of, positive
 
 
 def grid(

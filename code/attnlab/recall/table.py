@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from attnmath.checks import number, one_of
 from attnlab.sweeps.tables import Table
+from attnmath.checks import number, one_of
 
 #: The attentions under test, in the order of every table and figure.
 ATTENTION_NAMES = ("softmax", "relu^2", "elu+1", "identity", "decay")

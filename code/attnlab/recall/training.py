@@ -10,6 +10,12 @@ import torch
 from jaxtyping import Int, Real
 from torch import Tensor, nn
 
+from attnlab.devices import torch_device
+from attnlab.recall.models import ATTENTIONS, Recaller
+from attnlab.recall.table import check_parameter
+from attnlab.recall.task import KEYS, Batch, draw
+from attnlab.sweeps.runs import must_be_finite, schedule
+from attnlab.threads import one_thread
 from attnmath.arrays import ArrayLike
 from attnmath.checks import (
     flag,
@@ -20,13 +26,7 @@ from attnmath.checks import (
     positive,
     positive_integer,
 )
-from attnlab.devices import torch_device
-from attnlab.recall.models import ATTENTIONS, Recaller
-from attnlab.recall.table import check_parameter
-from attnlab.recall.task import KEYS, Batch, draw
 from attnmath.sparsity import sparsity
-from attnlab.sweeps.runs import must_be_finite, schedule
-from attnlab.threads import one_thread
 
 #: Sequences to train on, to choose a learning rate by, and to report are drawn from generators of their own.
 _TRAIN, _VALIDATE, _TEST = range(3)

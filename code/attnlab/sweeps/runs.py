@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from attnmath.checks import flag, instance, non_negative_integer, path_to, positive, positive_integer
 from attnlab.devices import torch_device
 from attnlab.records import replace
 from attnlab.sweeps.tables import Table, exact, rounded
+from attnmath.checks import flag, instance, non_negative_integer, path_to, positive, positive_integer
 
 #: What one run is told: a dataclass whose fields are columns of the table.
 Setting = TypeVar("Setting")

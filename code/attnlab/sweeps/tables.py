@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from attnmath.checks import path_to
 from attnlab.records import replace
+from attnmath.checks import path_to
 
 try:
     import fcntl

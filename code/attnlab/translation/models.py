@@ -14,12 +14,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
+from attnlab.translation.designs import DECODER_LAYERS, DESIGNS, ENCODER_LAYERS, HEAD, HIDDEN, WIDTH, Design
+from attnlab.translation.task import PAD, SOURCE_SIZE, SOURCE_SLOTS, TARGET_SIZE, TARGET_SLOTS
 from attnmath.checks import one_of, positive_integer
 from attnmath.fixed_attention.fixed_patterns import PATTERNS, fixed_patterns
 from attnmath.fixed_attention.positions import sinusoidal
 from attnmath.linear_cost.random_features.projections import gaussian, haar
-from attnlab.translation.designs import DECODER_LAYERS, DESIGNS, ENCODER_LAYERS, HEAD, HIDDEN, WIDTH, Design
-from attnlab.translation.task import PAD, SOURCE_SIZE, SOURCE_SLOTS, TARGET_SIZE, TARGET_SLOTS
 
 #: Share of entries that training sets to 0, after each part and after the embedding.
 DROPOUT = 0.1
@@ -29,8 +29,8 @@ _INIT_STD = WIDTH**-0.5
 def _pattern_table(n: int = SOURCE_SLOTS) -> Float[Tensor, "lengths 7 n n"]:
     """The seven fixed patterns for sentences of 0 to n words, rows and columns beyond a sentence's end 0.
 
-    They are those of `attnmath.fixed_attention.fixed_patterns` with the nearest word in place of one outside of the sentence, and with
-    cubic weights over the whole sentence for its end and its start.
+    They are those of `attnmath.fixed_attention.fixed_patterns` with the nearest word in place of one outside of the
+    sentence, and with cubic weights over the whole sentence for its end and its start.
     """
     table = torch.zeros(n + 1, len(PATTERNS), n, n)
     for m in range(1, n + 1):

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab import records
+from attnlab.translation.table import DESIGN_NAMES, MEASURES, TABLE
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import flag, floats, number, one_of, positive_integer, silent
 from attnmath.estimate import interval, mean
-from attnlab.translation.table import DESIGN_NAMES, MEASURES, TABLE
 
 #: A row of the table of runs, by the names of its columns.
 Row = dict[str, Any]
@@ -59,9 +59,7 @@ def complete_seeds(rows: Sequence[Row]) -> list[int]:
     return sorted(seed for seed, own in found.items() if own == settings)
 
 
-def by_seed(
-    rows: Sequence[Row], design: str, pairs: int, quantity: str, *, equal: bool = False
-) -> Float[Numpy, "seeds"]:
+def by_seed(rows: Sequence[Row], design: str, pairs: int, quantity: str, *, equal: bool = False) -> Float[Numpy, seeds]:
     """Return a quantity of the runs of one design and number of pairs, seeds ascending.
 
     quantity : one of `QUANTITIES`. gap : validation loss less training loss at the end of the run.  rise : validation
@@ -87,7 +85,7 @@ def by_seed(
     return np.asarray(values, dtype=float)
 
 
-def compare(differences: Float[ArrayLike, "seeds"], comparisons: int = 1) -> Comparison:
+def compare(differences: Float[ArrayLike, seeds], comparisons: int = 1) -> Comparison:
     """Mean of paired differences with Student's interval of coverage 1 - 0.05 / comparisons.
 
     >>> found = compare([1.0, 2.0, 3.0])

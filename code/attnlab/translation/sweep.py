@@ -14,11 +14,11 @@ from typing import Any
 
 from tqdm import tqdm
 
-from attnmath.checks import non_negative_integer, one_of, positive_integer
 from attnlab.sweeps import runs
 from attnlab.translation.designs import HIDDEN, equal_hidden
 from attnlab.translation.table import CONTROLS, EXTRA, EXTRA_PAIRS, MAIN, PAIRS, PARTS, SEEDS, TABLE
 from attnlab.translation.training import Settings, run
+from attnmath.checks import non_negative_integer, one_of, positive_integer
 
 
 def grid(

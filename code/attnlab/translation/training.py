@@ -12,8 +12,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnmath.arrays import Numpy
-from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer
 from attnlab.devices import torch_device
 from attnlab.sweeps.runs import must_be_finite, schedule
 from attnlab.threads import one_thread
@@ -21,6 +19,8 @@ from attnlab.translation.bleu import corpus_bleu
 from attnlab.translation.designs import DESIGNS, HIDDEN
 from attnlab.translation.models import Translator
 from attnlab.translation.task import BEGIN, END, KINDS, PAD, TARGET_SLOTS, Sentences, corpus
+from attnmath.arrays import Numpy
+from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer
 
 #: Steps between two looks at the validation loss, and the norm beyond which a gradient is shortened.
 EVERY, CLIP = 100, 1.0
@@ -65,8 +65,8 @@ class Trained:
     best: Translator
     last: Translator
     losses: Float[Numpy, "looks 3"]
-    norms: Float[Numpy, "steps"]
-    cosines: Float[Numpy, "steps_1"]
+    norms: Float[Numpy, steps]
+    cosines: Float[Numpy, steps_1]
     clipped: float
 
 
@@ -199,7 +199,7 @@ def tensors(sentences: Sentences, device: torch.device) -> tuple[Int[Tensor, "si
     return tuple(torch.from_numpy(part).to(device) for part in (sentences.source, sentences.target))  # type: ignore[return-value]
 
 
-def _batches(settings: Settings, training: Sentences) -> Iterator[Int[Numpy, "batch"]]:
+def _batches(settings: Settings, training: Sentences) -> Iterator[Int[Numpy, batch]]:
     """Indices of the sentences of each step: every sentence once before any comes again, in a new order each time.
 
     Sixteen batches at a time are sorted by length and then shuffled, so that a batch has little padding.

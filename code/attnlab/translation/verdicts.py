@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from attnmath.arrays import Numpy
-from attnmath.checks import one_of
 from attnlab.translation.results import Comparison, Row, by_seed, compare, complete_seeds
 from attnlab.translation.table import EXTRA_PAIRS, PAIRS
+from attnmath.arrays import Numpy
+from attnmath.checks import one_of
 
 #: "Low resource", "standard" and "as good as" (in BLEU) of PREDICTIONS.md.
 LOW, STANDARD, MARGIN = PAIRS[:3], PAIRS[-1], 1.0

@@ -14,7 +14,6 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Float, Int, Real
 
 from attnmath.arrays import Array, ArrayLike, Numpy
-from attnmath.operator.attention import causal_mask, masked, softmax
 from attnmath.checks import (
     broadcast,
     describe,
@@ -26,6 +25,7 @@ from attnmath.checks import (
     silent,
 )
 from attnmath.matrix.spectrum import square
+from attnmath.operator.attention import causal_mask, masked, softmax
 
 
 class Pair(NamedTuple):

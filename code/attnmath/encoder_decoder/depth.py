@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.operator.attention import attention
 from attnmath.checks import about, fits_memory, flag, floats, generator, positive_integer, silent, unit_scaled
+from attnmath.operator.attention import attention
 
 
 def relative_residual(X: Real[ArrayLike, "... n d"]) -> Float[Numpy, "..."]:

@@ -13,8 +13,8 @@ from jaxtyping import Float, Real
 from numpy.typing import NDArray
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.operator.attention import softmax
 from attnmath.checks import floats, in_range, non_negative_integer, positive_integer, same_batches, silent
+from attnmath.operator.attention import softmax
 
 Floats = NDArray[Any]
 

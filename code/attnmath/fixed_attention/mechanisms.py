@@ -3,14 +3,15 @@
 A layer has `heads` heads of width d_k, and four matrices: Q, K and V from d_model to heads x d_k, and O back.
 
 standard : softmax attention; all four matrices are trained.
-fixed : the weights of a head are a given pattern of positions (`attnmath.fixed_attention.fixed_patterns`), so it has no Q and no K;
+fixed : the weights of a head are a given pattern of positions, so it has no Q and no K;
     `learned` of the heads are standard ones (in the report's experiment one of eight).
 linear : linear attention with the features elu + 1, as many as components.
 performer : positive random features exp(Omega x - |x|^2 / 2) with a frozen Omega (FAVOR+).
 frozen : softmax attention whose Q and K are random orthogonal matrices that are never trained (section 4.2.1 of the
     report); with frozen_values V is frozen as well (as its table in 4.4 says).
 
-Sizes may be numbers, arrays or symbols of sympy, as in `attnmath.operator.cost`: numbers give numbers, symbols give formulas.
+Sizes may be numbers, arrays or symbols of sympy, as in `attnmath.operator.cost`: numbers give numbers, symbols
+give formulas.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from jaxtyping import Float, Real
 
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import flag, floats, in_range, non_negative_integer, one_of, silent, sizes_or_symbols
-from attnmath.operator.cost import Tally, attention_operations, dot_operations, linear_attention_operations
 from attnmath.fixed_attention.fixed_patterns import PATTERNS
+from attnmath.operator.cost import Tally, attention_operations, dot_operations, linear_attention_operations
 
 MECHANISMS = ("standard", "fixed", "linear", "performer", "frozen")
 #: The pattern that the reversed sentence has in place of one of the last kind.

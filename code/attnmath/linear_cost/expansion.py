@@ -13,7 +13,6 @@ from array_api_compat import array_namespace
 from jaxtyping import Float, Real
 
 from attnmath.arrays import Array, ArrayLike
-from attnmath.operator.attention import softmax
 from attnmath.checks import (
     describe,
     finite,
@@ -29,6 +28,7 @@ from attnmath.checks import (
 )
 from attnmath.linear_cost.feature_maps import feature_count, taylor_features
 from attnmath.linear_cost.kernels import linear_attention
+from attnmath.operator.attention import softmax
 
 #: Queries whose features of the second order and above are held at once.
 ROWS = 1024

@@ -2,7 +2,8 @@
 
 A feature map phi makes a kernel phi(x) . phi(y). Here is the way from the kernel to the map, for every polynomial in
 x . y whose coefficients are not negative (the report's sections 2.1.4 and 3.2.1 to 3.2.3). The random maps of the
-exponential are in `attnmath.linear_cost.random_features`; `attnmath.linear_cost.kernels` takes each map as its `feature`.
+exponential are in `attnmath.linear_cost.random_features`; `attnmath.linear_cost.kernels` takes each map as its
+`feature`.
 """
 
 from __future__ import annotations

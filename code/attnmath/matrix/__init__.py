@@ -3,7 +3,7 @@
 * `spectrum`: eigenvalues, singular values and norms;
 * `mixing`: powers of the matrix, its limit, and how fast rows become equal;
 * `rank`: rank in floating point, and the effective ranks;
-* `sparse_patterns`: masks of windows, strides, blocks and hubs;
+* `patterns`: masks of windows, strides, blocks and hubs;
 * `experts`: what a mixture of experts does with the rank.
 """
 

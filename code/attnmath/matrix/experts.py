@@ -6,7 +6,6 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Float, Integer, Real
 
 from attnmath.arrays import Array, ArrayLike
-from attnmath.operator.attention import masked, softmax
 from attnmath.checks import (
     finite,
     fits_memory,
@@ -18,6 +17,7 @@ from attnmath.checks import (
     same_dtype,
     silent,
 )
+from attnmath.operator.attention import masked, softmax
 
 
 def top_k_gate(logits: Real[ArrayLike, "... E"], k: int) -> Float[Array, "... E"]:

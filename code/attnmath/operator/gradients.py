@@ -20,7 +20,6 @@ from array_api_compat import array_namespace
 from jaxtyping import Bool, Float, Real
 
 from attnmath.arrays import Array, ArrayLike
-from attnmath.operator.attention import attention, attention_weights, scores
 from attnmath.checks import (
     about,
     describe,
@@ -33,6 +32,7 @@ from attnmath.checks import (
     same_dtype,
     silent,
 )
+from attnmath.operator.attention import attention, attention_weights, scores
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from array_api_compat import array_namespace, is_array_api_obj
 from jaxtyping import Float, Real
 
 from attnmath.arrays import Array, ArrayLike
-from attnmath.operator.attention import scores
 from attnmath.checks import (
     about,
     describe,
@@ -28,6 +27,7 @@ from attnmath.checks import (
     same_dtype,
     silent,
 )
+from attnmath.operator.attention import scores
 
 
 class Summary(NamedTuple):

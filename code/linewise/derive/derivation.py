@@ -27,7 +27,6 @@ from typing import Any
 
 import sympy as sp
 
-from attnmath.checks import instance
 from linewise.derive import notation
 from linewise.derive.equality import differs, equal, is_exceeded
 from linewise.derive.rule import contradiction
@@ -110,7 +109,8 @@ class Derivation:
         a rule is not needed, when the definitions of the chain contradict one another, and when the mistake passes.
         """
         for rule in rules:
-            instance(rule, Rule, "rules")
+            if not isinstance(rule, Rule):
+                raise TypeError(f"rules: expected a Rule, got {type(rule).__name__} {rule!r}")
         self._add(Line(_exact(line, "line"), "=", _reason(rules, because), rules, None, _mistake(mistake)))
 
     def at_most(self, line: Any, *rules: Rule, gap: Any, because: str, mistake: tuple[str, Any] | None = None) -> None:

@@ -14,13 +14,11 @@ A notebook loads the claims of its chapter and hands each one its evidence:
   Derived in one verified step. The same check rejects no middle term.
 """
 
-from linewise.ledger.claims import GRADES, VERDICTS, Card, Claim, load_claims
+from linewise.ledger.claims import Card, Claim, load_claims
 from linewise.ledger.collate import Row, audit, collate
 from linewise.ledger.evidence import Evidence, LedgerError, agreement, counterexample, derived, observation
 
 __all__ = [
-    "GRADES",
-    "VERDICTS",
     "Card",
     "Claim",
     "Evidence",

@@ -4,61 +4,37 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass, fields
-from importlib import resources
+from dataclasses import dataclass, field, fields
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-try:  # libyaml reads the tables ten times as fast, where it is
-    from yaml import CSafeLoader as SafeLoader
-except ImportError:
-    from yaml import SafeLoader  # type: ignore[assignment]
-
+from linewise.conventions import Conventions, SafeLoader, conventions_of, standard
 from linewise.derive.derivation import Derivation
 from linewise.ledger.evidence import Evidence, LedgerError, agreement, derived
 
-#: What reads the book's tables.
-TABLES = SafeLoader
-#: The verdicts, and what each one promises.
-VERDICTS = {
-    "proved": "a derivation whose lines are displayed and verified one by one",
-    "confirmed": "a numerical experiment inside a tolerance that was derived",
-    "amended": "not true as it is written; a corrected statement is checked",
-    "refuted": "a computed counterexample, and the statement that holds instead",
-    "measured": "an empirical sentence, measured on a trained model or a training run",
-    "defined": "a definition: the code is it, and its stated properties are tested",
-    "not decided": "no code of this book decides it; the reason is given",
-}
-#: How an amended or refuted sentence is wrong, gravest first.
-GRADES = (
-    "wrong conclusion",
-    "right conclusion by a wrong reason",
-    "missing hypothesis",
-    "degenerate case only",
-    "slip of notation",
-)
 #: The mime type under which a card leaves its record in the cell's output.
-MIME = "application/vnd.attnmath.verdict+json"
+MIME = "application/vnd.linewise.verdict+json"
 # The classes under which MathJax typesets the mathematics of a fragment.
 _TYPESET = "mathjax_process tex2jax_process"
-# The parts of a source that come before its first number.
-_UNNUMBERED = {"note.0": "Note, opening", "report.0": "Report, abstract"}
 OUTCOMES = ("supported", "contradicted", "undecided")
 _ID = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
-_PLACE = re.compile(r"(?:article|note|report|\d+)(?:\.\d+)* (?:title|p\d+ s\d+)|beyond [\w. ]+")
+_BEYOND = re.compile(r"beyond [\w. ]+")
+#: The entry points by which an installed book names the folders of its claims.
+BOOKS = "linewise.books"
 #: How the name of a claims file ends, after the chapter's.
 CLAIMS_SUFFIX = ".claims.yml"
 _NEEDED = {"title", "place", "reading", "verdict"}
 _FIELDS = _NEEDED | {"holds", "grade", "scope", "outcome", "reason"}
-#: Which further field each verdict needs; no other verdict may have it.
+#: Which further field a claim needs, by the check that gives its verdict; no other claim may have it.
 _OWN = {
-    "holds": {"amended", "refuted"},
-    "grade": {"amended", "refuted"},
-    "scope": {"proved"},
-    "outcome": {"measured"},
-    "reason": {"not decided"},
+    "holds": ("amend", "refute"),
+    "grade": ("amend", "refute"),
+    "scope": ("prove",),
+    "outcome": ("measure",),
+    "reason": ("none",),
 }
 
 
@@ -71,10 +47,11 @@ class Claim:
     place : where it is in its source: section, paragraph and sentence, as in "5.1.4 p4 s4" (several are
         separated by semicolons), or "beyond 5.1.4" for a statement of the book's own.
     reading : the sentence in our words, with its hypotheses and hedges.
-    holds, grade : for amended and refuted claims, the statement that holds, and how the sentence is wrong (`GRADES`).
+    holds, grade : for amended and refuted claims, the statement that holds, and how the sentence is wrong.
     scope : for proved claims, what the proof covers.
     outcome : for measured claims: supported, contradicted or undecided.
     reason : for claims that are not decided, why no code decides them.
+    conventions : the book's: which verdicts and grades there are, and how its places are written.
     """
 
     id: str
@@ -88,26 +65,29 @@ class Claim:
     outcome: str | None = None
     reason: str | None = None
     chapter: str = ""
+    conventions: Conventions = field(default_factory=standard, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for field, optional in ((f.name, f.default is None) for f in fields(self)):
-            value = getattr(self, field)
+        for name, optional in ((f.name, f.default is None) for f in fields(self) if f.name != "conventions"):
+            value = getattr(self, name)
             if not isinstance(value, str) and not (optional and value is None):
-                raise LedgerError(f"{field}: expected text, got {type(value).__name__} {value!r}")
+                raise LedgerError(f"{name}: expected text, got {type(value).__name__} {value!r}")
         if not _ID.fullmatch(self.id):
             raise LedgerError(
                 f"id: expected words of letters, digits, dots and hyphens between slashes, got {self.id!r}"
             )
-        if self.verdict not in VERDICTS:
-            raise LedgerError(f"{self.id}: verdict: expected one of {', '.join(VERDICTS)}, got {self.verdict!r}")
+        known = self.conventions
+        if self.verdict not in known.verdicts:
+            raise LedgerError(f"{self.id}: verdict: expected one of {', '.join(known.verdicts)}, got {self.verdict!r}")
         for place in self.places:
-            if not _PLACE.fullmatch(place):
+            if not known.place_pattern.fullmatch(place) and not _BEYOND.fullmatch(place):
                 raise LedgerError(f"{self.id}: place: expected '5.1.4 p4 s4' or 'beyond ...', got {place!r}")
-        for field, verdicts in _OWN.items():
-            if bool(getattr(self, field)) != (self.verdict in verdicts):
-                raise LedgerError(f"{self.id}: {field}: expected exactly for {' and '.join(sorted(verdicts))} claims")
-        if self.grade and self.grade not in GRADES:
-            raise LedgerError(f"{self.id}: grade: expected one of {', '.join(GRADES)}, got {self.grade!r}")
+        for name, checks in _OWN.items():
+            if bool(getattr(self, name)) != (known.verdicts[self.verdict].check in checks):
+                verdicts = " and ".join(known.by_check(*checks))
+                raise LedgerError(f"{self.id}: {name}: expected exactly for {verdicts} claims")
+        if self.grade and self.grade not in known.grades:
+            raise LedgerError(f"{self.id}: grade: expected one of {', '.join(known.grades)}, got {self.grade!r}")
         if self.outcome and self.outcome not in OUTCOMES:
             raise LedgerError(f"{self.id}: outcome: expected one of {', '.join(OUTCOMES)}, got {self.outcome!r}")
 
@@ -127,6 +107,11 @@ class Claim:
         return self.place.startswith("beyond")
 
     @property
+    def is_decided(self) -> bool:
+        """Whether a check gives its verdict."""
+        return self.conventions.verdicts[self.verdict].check != "none"
+
+    @property
     def anchor(self) -> str:
         """The id of this claim's card in a page."""
         return "claim-" + self.id.replace("/", "-")
@@ -135,25 +120,25 @@ class Claim:
         """Verdict *proved*: every chain is a derivation with a rejected mistake, see `linewise.ledger.derived`."""
         if not chains:
             raise LedgerError(f"{self.id}: chains: expected at least one derivation, got none")
-        return self._judge("proved", *(derived(chain) for chain in chains))
+        return self._judge("prove", *(derived(chain) for chain in chains))
 
     def confirm(self, observed: Any, expected: Any, *, mistake: tuple[str, Any], tolerance: Any = None,
                 because: str = "", of: str = "", also: tuple[Any, ...] = ()) -> Card:  # fmt: skip
         """Verdict *confirmed*: see `linewise.ledger.agreement`."""
         check = agreement(observed, expected, mistake=mistake, tolerance=tolerance, because=because, of=of)
-        return self._judge("confirmed", check, *_also(self, also))
+        return self._judge("confirm", check, *_also(self, also))
 
     def define(self, *properties: Any) -> Card:
         """Verdict *defined*: the properties that the definition is said to have, each tested."""
-        return self._judge("defined", *_of_kind(self, properties, {"derivation", "agreement"}))
+        return self._judge("define", *_of_kind(self, properties, {"derivation", "agreement"}))
 
     def amend(self, printed: Evidence, *, holds: Any, also: tuple[Any, ...] = ()) -> Card:
         """Verdict *amended*: where the sentence fails, and a derivation or an agreement for the amended form."""
-        return self._correct("amended", printed, holds, also)
+        return self._correct("amend", printed, holds, also)
 
     def refute(self, printed: Evidence, *, holds: Any, also: tuple[Any, ...] = ()) -> Card:
         """Verdict *refuted*: a counterexample, and a derivation or an agreement for what holds instead."""
-        return self._correct("refuted", printed, holds, also)
+        return self._correct("refute", printed, holds, also)
 
     def measure(self, *observations: Evidence) -> Card:
         """Verdict *measured*: observations whose joint outcome must be the one on file."""
@@ -162,16 +147,18 @@ class Claim:
         joint = outcomes.pop() if len(outcomes) == 1 else "undecided"
         if joint != self.outcome:
             raise LedgerError(f"{self.id}: outcome: the claims file says {self.outcome}, the observations {joint}")
-        return self._judge("measured", *observations)
+        return self._judge("measure", *observations)
 
-    def _correct(self, verdict: str, printed: Evidence, holds: Any, also: tuple[Any, ...]) -> Card:
+    def _correct(self, check: str, printed: Evidence, holds: Any, also: tuple[Any, ...]) -> Card:
         first = _of_kind(self, (printed,), {"counterexample"})
         second = _of_kind(self, (holds,), {"derivation", "agreement"})
-        return self._judge(verdict, *first, *second, *_also(self, also))
+        return self._judge(check, *first, *second, *_also(self, also))
 
-    def _judge(self, verdict: str, *evidence: Evidence) -> Card:
-        if verdict != self.verdict:
-            raise LedgerError(f"{self.id}: the claims file says {self.verdict}, the check gives {verdict}")
+    def _judge(self, check: str, *evidence: Evidence) -> Card:
+        given = self.conventions.by_check(check)
+        if self.verdict not in given:
+            gives = " or ".join(given) or f"no verdict of this book ({check})"
+            raise LedgerError(f"{self.id}: the claims file says {self.verdict}, the check gives {gives}")
         return Card(self, evidence)
 
 
@@ -231,59 +218,44 @@ class Card:
             [
                 opening,
                 f'<summary><span class="claim-verdict">{claim.verdict}</span>{outcome} {name}</summary>',
-                f'<p class="claim-statement"><strong>{_origin(claim)}:</strong> {_markup(claim.reading)}</p>{notes}',
+                f'<p class="claim-statement"><strong>{origin(claim)}:</strong> {_markup(claim.reading)}</p>{notes}',
                 f'<ul class="claim-evidence">{items}</ul></details>',
             ]
         )
 
 
-def section_in_words(section: str) -> str:
-    """Name a section of a source.
-
-    >>> section_in_words("5.1.4"), section_in_words("article.2"), section_in_words("report.2.1")
-    ('Section 5.1.4', 'Article, part 2', 'Report, section 2.1')
-    >>> section_in_words("note.3"), section_in_words("note.0"), section_in_words("report.0")
-    ('Note, part 3', 'Note, opening', 'Report, abstract')
-    """
-    source, _, number = section.partition(".")
-    if section in _UNNUMBERED:
-        return _UNNUMBERED[section]
-    words = {"article": "Article, part", "note": "Note, part", "report": "Report, section"}
-    return f"{words[source]} {number}" if source in words else f"Section {section}"
-
-
-def _origin(claim: Claim) -> str:
+def origin(claim: Claim) -> str:
     """Say where a claim comes from.
 
-    >>> _origin(Claim("5.1.5", "t", "5.1.4 p4 s4", "r", "defined"))
+    >>> origin(Claim("5.1.5", "t", "5.1.4 p4 s4", "r", "defined"))
     'Section 5.1.4, paragraph 4, sentence 4'
     """
     if claim.is_own:
         return "Our statement"
-    section, *rest = claim.places[0].split()
-    name = section_in_words(section)
-    if len(rest) < 2:
-        return f"{name}, heading"
-    more = " and elsewhere" if len(claim.places) > 1 else ""
-    return f"{name}, paragraph {rest[0][1:]}, sentence {rest[1][1:]}{more}"
+    return claim.conventions.place(claim.places[0]) + (" and elsewhere" if len(claim.places) > 1 else "")
 
 
 def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Claim]:
     """Read the claims of a chapter from ``<chapter>.claims.yml``.
 
     With a folder, the file in this folder counts, and no other. Without one it is the file in the working directory,
-    where a notebook of the book runs beside its claims, or else the file that comes with the package, so that a copy of
-    a notebook runs anywhere.
+    where a notebook of the book runs beside its claims, or else that of a book that is installed, so that a copy of a
+    notebook runs anywhere.
 
     Raises `FileNotFoundError` when there is no such file and `LedgerError` when an entry is
     not well-formed.
 
-    >>> load_claims("scaling")["5.1.5"].verdict
-    'proved'
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> text = "x/one: {title: One, place: beyond 2, reading: One is one., verdict: defined}"
+    >>> Path(folder, "numbers.claims.yml").write_text(text) > 0
+    True
+    >>> load_claims("numbers", folder)["x/one"].verdict
+    'defined'
     """
     path = _claims_file(chapter) if folder is None else Path(folder) / f"{chapter}{CLAIMS_SUFFIX}"
     if not path.is_file():
-        where = path if folder is not None else f"{path} of the working directory or of the package"
+        where = path if folder is not None else f"{path} of the working directory or of an installed book"
         raise FileNotFoundError(f"chapter: expected the claims of {chapter!r} in {where}, found no such file")
     try:
         entries = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
@@ -291,22 +263,21 @@ def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Cla
         raise LedgerError(f"{path}: expected YAML, got {' '.join(str(error).split())}") from None
     if not isinstance(entries, dict) or not entries:
         raise LedgerError(f"{path}: expected a mapping from claim ids to their fields")
-    return {str(key): _claim(str(key), fields, path) for key, fields in entries.items()}
+    conventions = conventions_of(path.parent)
+    return {str(key): _claim(str(key), fields, path, conventions) for key, fields in entries.items()}
 
 
 def _claims_file(chapter: str) -> Path:
-    """Return where the claims of a chapter are: in the working directory, in the package, or in its checkout.
+    """Return where the claims of a chapter are: in the working directory, or in a book that is installed.
 
-    The build copies every claims file into the package (setup.py). A package that runs from its checkout has no copies:
-    the files beside the notebooks are the only ones.
+    An installed book names the folders of its claims by an entry point of the group ``linewise.books``: a function
+    that returns them.
     """
     name = Path(f"{chapter}{CLAIMS_SUFFIX}")
     if name.is_file():
         return name
-    package = Path(str(resources.files("attnmath")))
-    checkout = package.parents[1] / "chapters"
-    found = [package / "claims" / name, *sorted(checkout.glob(f"*/{name}"))]
-    return next((path for path in found if path.is_file()), name)
+    installed = (folder for book in metadata.entry_points(group=BOOKS) for folder in book.load()())
+    return next((Path(folder) / name for folder in installed if (Path(folder) / name).is_file()), name)
 
 
 class _UniqueKeys(SafeLoader):
@@ -320,14 +291,14 @@ class _UniqueKeys(SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-def _claim(key: str, fields: Any, path: Path) -> Claim:
+def _claim(key: str, fields: Any, path: Path, conventions: Conventions) -> Claim:
     if not isinstance(fields, dict) or not _NEEDED <= set(fields) <= _FIELDS:
         raise LedgerError(
             f"{path}: {key}: expected {', '.join(sorted(_NEEDED))}, and of {', '.join(sorted(_FIELDS - _NEEDED))} "
             f"what the verdict needs, got {fields!r}"
         )
     text = {name: " ".join(str(value).split()) for name, value in fields.items()}
-    return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), **text)
+    return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), conventions=conventions, **text)
 
 
 def _evidence(value: Any) -> Evidence:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from linewise.conventions import conventions_of
 from linewise.ledger.claims import CLAIMS_SUFFIX, MIME, Claim, load_claims
 from linewise.ledger.evidence import LedgerError
 
@@ -27,7 +28,7 @@ class Row:
 
 
 def collate(root: str | Path) -> list[Row]:
-    """Return the rows of the ledger, in the order of the claims files below ``root/chapters``."""
+    """Return the rows of the ledger, in the order of the claims files below the book's chapters."""
     rows = []
     for path, claims in _claims_files(Path(root)):
         records = {r["claim"]: r for r in records_of(_notebook(path))}
@@ -53,7 +54,7 @@ def audit(root: str | Path) -> list[str]:
                 problems.append(f"{key}: its card would have the id of {anchors[claim.anchor]}: {claim.anchor}")
         problems += list(_audit_chapter(path, claims))
     known = {_notebook(path) for path in owners.values()}
-    for notebook in sorted(Path(root, "chapters").rglob("*.ipynb")):
+    for notebook in sorted(_chapters(Path(root)).rglob("*.ipynb")):
         if notebook not in known and ".ipynb_checkpoints" not in notebook.parts:
             problems += [f"{notebook.name}: the check of {r['claim']} names no claim" for r in records_of(notebook)]
     return problems
@@ -79,9 +80,9 @@ def _audit_chapter(path: Path, claims: dict[str, Claim]) -> Iterator[str]:
     records = records_of(_notebook(path))
     checked = [r["claim"] for r in records]
     for key, claim in claims.items():
-        if claim.verdict == "not decided":
+        if not claim.is_decided:
             if checked.count(key):
-                yield f"{path.name}: {key}: is not decided, and yet has an executed check"
+                yield f"{path.name}: {key}: is {claim.verdict}, and yet has an executed check"
         elif checked.count(key) != 1:
             yield f"{path.name}: {key}: expected one executed check, found {checked.count(key)}"
     for record in records:
@@ -93,11 +94,16 @@ def _audit_chapter(path: Path, claims: dict[str, Claim]) -> Iterator[str]:
 
 
 def _claims_files(root: Path) -> Iterator[tuple[Path, dict[str, Claim]]]:
-    chapters = root / "chapters"
-    if not chapters.is_dir():
-        raise FileNotFoundError(f"root: expected a folder that holds chapters/, got {root}")
-    for path in sorted(chapters.rglob(f"*{CLAIMS_SUFFIX}")):
+    for path in sorted(_chapters(root).rglob(f"*{CLAIMS_SUFFIX}")):
         yield path, load_claims(path.name.removesuffix(CLAIMS_SUFFIX), path.parent)
+
+
+def _chapters(root: Path) -> Path:
+    """Return the folder of a book's chapters."""
+    folder = root / conventions_of(root).chapters
+    if not folder.is_dir():
+        raise FileNotFoundError(f"root: expected a folder that holds {folder.name}/, got {root}")
+    return folder
 
 
 def _notebook(claims_file: Path) -> Path:

@@ -1,7 +1,8 @@
 r"""The coverage of the sources: a row for each of their sentences, so that none is passed over in silence.
 
-The tables are ``chapters/sources/*.yml``. Each begins with the name and the shape of its source, the number of
-sentences in each paragraph of each section, and has one row for each heading and each sentence::
+The conventions of a book (`linewise.conventions`) name the table of each source. It begins with the name and the shape
+of its source, the number of sentences in each paragraph of each section, and has one row for each heading and each
+sentence::
 
     source: Section 5.1 of the textbook
     shape: {"5.1": [2]}
@@ -28,20 +29,11 @@ from typing import Any
 
 import yaml
 
-from linewise.ledger.claims import GRADES, TABLES, VERDICTS, Claim
+from linewise.conventions import Conventions, SafeLoader, conventions_of
+from linewise.ledger.claims import Claim
 from linewise.ledger.collate import Row, collate
 from linewise.ledger.evidence import LedgerError
 
-#: Why a sentence may need no claim.
-REASONS = {
-    "heading": "a title",
-    "motivation": "says why a topic matters",
-    "announcement": "says what the text will do or has done",
-    "definition": "gives a name, and asserts nothing",
-    "notation": "introduces symbols, and asserts nothing",
-    "illustration": "a figure, an image or an analogy",
-    "repetition": "says once more what another sentence says",
-}
 _NEEDED = {"at", "gist"}
 _FIELDS = _NEEDED | {"equations", "none", "of"}
 
@@ -83,12 +75,11 @@ class Source:
 
 
 def read_sources(root: str | Path) -> list[Source]:
-    """Return the tables of ``root/chapters/sources``, numbered sections first.
+    """Return the tables of a book's sources, in the order of its conventions.
 
     Raises `LedgerError` when a table is not well-formed.
     """
-    found = [_source(path) for path in sorted(Path(root, "chapters", "sources").glob("*.yml"))]
-    return sorted(found, key=lambda source: not next(iter(source.shape))[0].isdigit())
+    return [_source(Path(root, source.table)) for source in conventions_of(root).sources]
 
 
 def deciding(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -107,9 +98,10 @@ class Book:
     of the ledger by the claim and by the sentence; `verdicts`, `grades` and `reasons` say what each word means.
     """
 
-    verdicts, grades, reasons = VERDICTS, GRADES, REASONS
-
     def __init__(self, root: Path, pages: Collection[str]) -> None:
+        self.conventions = conventions_of(root)
+        self.verdicts = {name: verdict.means for name, verdict in self.conventions.verdicts.items()}
+        self.grades, self.reasons = self.conventions.grades, self.conventions.reasons
         self.sources = read_sources(root)
         self.sentences = [sentence for source in self.sources for sentence in source.rows]
         order = {sentence.at: rank for rank, sentence in enumerate(self.sentences)}
@@ -120,7 +112,7 @@ class Book:
 
     def counts(self) -> Counter[str]:
         """Return how often each verdict was given by a check that ran, and how many claims are not decided."""
-        return Counter(r.claim.verdict for r in self.rows if r.record or r.claim.verdict == "not decided")
+        return Counter(r.claim.verdict for r in self.rows if r.record or not r.claim.is_decided)
 
     def sections(self) -> Iterator[tuple[str, str, list[Row]]]:
         """Yield each section of the sources that has claims, what its heading says, and the claims."""
@@ -144,14 +136,14 @@ def problems(root: str | Path) -> list[str]:
     Every sentence has its row, in order, and is decided or needs no decision; every claim, equation
     number, link and mention of a section names something that a table knows.
     """
-    sources = read_sources(root)
+    conventions, sources = conventions_of(root), read_sources(root)
     claims = [row.claim for row in collate(root)]
-    prose = list(_prose(Path(root), claims))
+    prose = list(_prose(Path(root), claims, conventions.chapters))
     tags = Counter(tag for where, text in prose if ".ipynb" in where for tag in tags_of(text))
     found = [problem for source in sources for problem in _misplaced(source)]
-    found += _undecided(sources, claims)
-    found += _unmatched_equations(sources, claims, tags)
-    known = _Known.of(sources, tags)
+    found += _undecided(sources, claims, conventions)
+    found += _unmatched_equations(sources, claims, tags, conventions)
+    known = _Known.of(sources, tags, conventions)
     return found + [f"{where}: {problem}" for where, text in prose for problem in _mentions(text, known)]
 
 
@@ -166,7 +158,7 @@ def tags_of(text: str) -> list[str]:
 
 def _source(path: Path) -> Source:
     try:
-        table = yaml.load(path.read_text(encoding="utf-8"), Loader=TABLES)
+        table = yaml.load(path.read_text(encoding="utf-8"), Loader=SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LedgerError(f"{path.name}: expected YAML in UTF-8, got {' '.join(str(error).split())}") from None
     if not isinstance(table, dict) or set(table) != {"source", "shape", "rows"} or not table["shape"]:
@@ -190,7 +182,7 @@ def _misplaced(source: Source) -> Iterator[str]:
     yield from (f"{places[b]}: out of order" for a, b in pairwise(ranks) if b < a)
 
 
-def _undecided(sources: list[Source], claims: list[Claim]) -> Iterator[str]:
+def _undecided(sources: list[Source], claims: list[Claim], conventions: Conventions) -> Iterator[str]:
     """Compare the rows with the places of the claims."""
     known = {row.at: row for source in sources for row in source.rows}
     sections = {section for source in sources for section in source.shape}
@@ -198,8 +190,8 @@ def _undecided(sources: list[Source], claims: list[Claim]) -> Iterator[str]:
     for at, row in known.items():
         if (at in decided) == bool(row.none):
             yield f"{at}: {'both a claim and' if row.none else 'neither a claim nor'} a reason against one"
-        if row.none and row.none not in REASONS:
-            yield f"{at}: none: expected one of {', '.join(REASONS)}, got {row.none!r}"
+        if row.none and row.none not in conventions.reasons:
+            yield f"{at}: none: expected one of {', '.join(conventions.reasons)}, got {row.none!r}"
         if bool(row.of) != (row.none == "repetition"):
             yield f"{at}: of: expected exactly for a repetition"
         if row.of and row.of not in known:
@@ -207,14 +199,16 @@ def _undecided(sources: list[Source], claims: list[Claim]) -> Iterator[str]:
     for claim in claims:
         for place in claim.places:
             if place.startswith("beyond"):
-                named = re.fullmatch(r"beyond (\d[\d.]*|(?:article|note)\.\d+|report\.[\d.]+)", place)
-                if named and named[1] not in sections:
-                    yield f"{claim.id}: place: no section {named[1]}"
+                named = place.removeprefix("beyond ")
+                if conventions.place_pattern.fullmatch(f"{named} title") and named not in sections:
+                    yield f"{claim.id}: place: no section {named}"
             elif place not in known:
                 yield f"{claim.id}: place: no row {place}"
 
 
-def _unmatched_equations(sources: list[Source], claims: list[Claim], tags: Counter[str]) -> Iterator[str]:
+def _unmatched_equations(
+    sources: list[Source], claims: list[Claim], tags: Counter[str], conventions: Conventions
+) -> Iterator[str]:
     """Compare the numbers that the rows display with those that the chapters show."""
     rows = {row.at: row for source in sources for row in source.rows}
     displayed = Counter(number for row in rows.values() for number in row.equations)
@@ -223,93 +217,22 @@ def _unmatched_equations(sources: list[Source], claims: list[Claim], tags: Count
     for number, count in tags.items():
         if count > 1:
             yield f"({number}): shown {count} times"
-        if number not in displayed and not _is_own(number):
+        if number not in displayed and not _is_own(number, conventions.letters):
             yield f"({number}): no row displays it"
     for claim in claims:
         if claim.id in displayed and not any(claim.id in rows[at].equations for at in claim.places if at in rows):
             yield f"{claim.id}: place: no row of {claim.place} displays the equation"
 
 
-def _is_own(number: str) -> bool:
-    """Return whether an equation's number is the book's own: it begins with a letter, and not with A or R and a dot.
+def _is_own(number: str, letters: str) -> bool:
+    """Return whether an equation's number is the book's own: it begins with a letter that is no source's.
 
-    >>> [_is_own(number) for number in ("5.1.5", "A.6", "R.7", "6", "B.1", "Var")]
+    letters : those before the numbers of the sources' equations.
+
+    >>> [_is_own(number, "AR") for number in ("5.1.5", "A.6", "R.7", "6", "B.1", "Var")]
     [False, False, False, False, True, True]
     """
-    return number[0].isalpha() and not number.startswith(("A.", "R."))
-
-
-_NUMBER = r"(?:\d+(?:\.\d+)+|[AR]\.\d+)"
-
-
-def _listed(item: str) -> str:
-    """Return a pattern for one or several items: "5.1.9", "5.1.9 and 5.1.10", "(6) to (8)"."""
-    return rf"(\(?{item}\)?(?:(?:,\s|,?\s(?:and|or|to)\s|–)\(?{item}\)?)*)"
-
-
-_LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*#equation-([^)\s]+)\)")
-_SECTIONS = re.compile(r"\b[Ss]ections?\s" + _listed(r"\d+(?:\.\d+)*"))
-_SENTENCE = re.compile(
-    r"(?:[Ss]ection\s|(?:[Aa]rticle|[Nn]ote), part\s)(\d[\d.]*), paragraph (\d+)(?:, sentence (\d+))?"
-)
-_PARTS = {
-    source: re.compile(
-        rf"[{source[0].upper()}{source[0]}]{source[1:]}(?:['’]s)?,?\sparts?\s{_listed('[0-9]+')}"
-        rf"|\bparts?\s{_listed('[0-9]+')} of the {source}"
-    )
-    for source in ("article", "note")
-}
-_EQUATIONS = re.compile(r"\b[Ee]quations?\s" + _listed(_NUMBER))
-_OF_ARTICLE = re.compile(r"[Aa]rticle(?:['’]s)?,?\sequations?\s" + _listed("[0-9]+"))
-_BRACKETED = re.compile(r"\((\d+\.\d+\.\d+|[AR]\.\d+)\)")  # two parts are a decimal: relu(3.0)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What the tables and the chapters know: sections, places of sentences, equations displayed, anchors shown."""
-
-    sections: frozenset[str]
-    places: frozenset[str]
-    displayed: frozenset[str]
-    targets: frozenset[str]
-
-    @classmethod
-    def of(cls, sources: list[Source], tags: Iterable[str]) -> _Known:
-        """Collect it once for all texts."""
-        rows = [row for source in sources for row in source.rows]
-        return cls(
-            sections=frozenset(section for source in sources for section in source.shape),
-            places=frozenset(row.at for row in rows),
-            displayed=frozenset(number for row in rows for number in row.equations),
-            targets=frozenset(map(anchor_of, tags)),
-        )
-
-
-def _mentions(text: str, known: _Known) -> Iterator[str]:
-    """Find the links, sections, sentences and equations in a text that no table knows."""
-    text = " ".join(text.split())
-    sections, places, displayed = known.sections, known.places, known.displayed
-    for words, target in _LINK.findall(text):
-        named = _BRACKETED.search(words)
-        if f"equation-{target}" not in known.targets:
-            yield f"a link to equation-{target}, which no chapter shows"
-        if named and named[1] != target:
-            yield f"a link from ({named[1]}) to equation-{target}"
-    for found in _SECTIONS.findall(text):
-        numbers = re.findall(r"\d+(?:\.\d+)*", found)
-        yield from (f"no section {n}" for n in numbers if not sections & {n, f"report.{n}"})
-    for section, paragraph, sentence in _SENTENCE.findall(text):
-        names = (section, *(f"{source}.{section}" for source in ("article", "note", "report")))
-        if not any(f"{name} p{paragraph} s{sentence or 1}" in places for name in names):
-            yield f"no sentence {section} p{paragraph} s{sentence or 1}"
-    for source, pattern in _PARTS.items():
-        parts = re.findall(r"\d+", " ".join(" ".join(found) for found in pattern.findall(text)))
-        yield from (f"no part {n} of the {source}" for n in parts if f"{source}.{n}" not in sections)
-    for found in _OF_ARTICLE.findall(text):
-        yield from (f"no article equation ({n})" for n in re.findall(r"\d+", found) if f"A.{n}" not in displayed)
-    lists = [*_EQUATIONS.findall(text), *(f"({number})" for number in _BRACKETED.findall(text))]
-    mentioned = dict.fromkeys(number for found in lists for number in re.findall(_NUMBER, found))
-    yield from (f"no equation ({number})" for number in mentioned if number not in displayed)
+    return number[0].isalpha() and not (number[0] in letters and number[1:2] == ".")
 
 
 def anchor_of(number: str) -> str:
@@ -321,14 +244,117 @@ def anchor_of(number: str) -> str:
     return "equation-" + re.sub(r"[^\w.\-]+", "-", number)
 
 
-def _prose(root: Path, claims: list[Claim]) -> Iterator[tuple[str, str]]:
+def _listed(item: str) -> str:
+    """Return a pattern for one or several items: "5.1.9", "5.1.9 and 5.1.10", "(6) to (8)"."""
+    return rf"(\(?{item}\)?(?:(?:,\s|,?\s(?:and|or|to)\s|–)\(?{item}\)?)*)"
+
+
+_LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*#equation-([^)\s]+)\)")
+
+
+def _either_case(word: str) -> str:
+    return f"[{word[0].upper()}{word[0].lower()}]{re.escape(word[1:])}"
+
+
+@dataclass(frozen=True)
+class _Of:
+    """How a text speaks of one source, which `places` and `section` name as in its conventions."""
+
+    places: str
+    sections: re.Pattern[str]
+    sentences: re.Pattern[str]
+    equations: re.Pattern[str] | None
+
+    @classmethod
+    def source(cls, places: str, section: str, letter: str) -> _Of:
+        """Return the patterns: "part 2 of the article", "article, part 2, paragraph 1", "article's equation (3)"."""
+        word, number = _either_case(section), r"\d+(?:\.\d+)*"
+        if not places:
+            alone = re.compile(rf"\b{word}s?\s" + _listed(number))
+            return cls("", alone, re.compile(rf"{word}\s({number}), paragraph (\d+)(?:, sentence (\d+))?"), None)
+        name = _either_case(places)
+        return cls(
+            places,
+            re.compile(
+                rf"{name}(?:['’]s)?,?\s{section}s?\s{_listed(number)}|\b{section}s?\s{_listed(number)} of the {places}"
+            ),
+            re.compile(rf"{name}, {section} ({number}), paragraph (\d+)(?:, sentence (\d+))?"),
+            re.compile(rf"{name}(?:['’]s)?,?\sequations?\s" + _listed("[0-9]+")) if letter else None,
+        )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the tables and the chapters know: sections, places of sentences, equations displayed, anchors shown."""
+
+    sections: frozenset[str]
+    places: frozenset[str]
+    displayed: frozenset[str]
+    targets: frozenset[str]
+    sources: tuple[tuple[_Of, str], ...]
+    numbers: str
+    bracketed: re.Pattern[str]
+
+    @classmethod
+    def of(cls, sources: list[Source], tags: Iterable[str], conventions: Conventions) -> _Known:
+        """Collect it once for all texts."""
+        rows = [row for source in sources for row in source.rows]
+        ways = dict.fromkeys((s.places, s.section, s.equations) for s in conventions.sources)
+        lettered = rf"|[{conventions.letters}]\.\d+" if conventions.letters else ""
+        return cls(
+            sections=frozenset(section for source in sources for section in source.shape),
+            places=frozenset(row.at for row in rows),
+            displayed=frozenset(number for row in rows for number in row.equations),
+            targets=frozenset(map(anchor_of, tags)),
+            sources=tuple((_Of.source(*way), way[2]) for way in ways),
+            numbers=rf"(?:\d+(?:\.\d+)+{lettered})",
+            bracketed=re.compile(rf"\((\d+\.\d+\.\d+{lettered})\)"),  # two numbers are a decimal: relu(3.0)
+        )
+
+
+def _mentions(text: str, known: _Known) -> Iterator[str]:
+    """Find the links, sections, sentences and equations in a text that no table knows."""
+    text = " ".join(text.split())
+    for words, target in _LINK.findall(text):
+        named = known.bracketed.search(words)
+        if f"equation-{target}" not in known.targets:
+            yield f"a link to equation-{target}, which no chapter shows"
+        if named and named[1] != target:
+            yield f"a link from ({named[1]}) to equation-{target}"
+    for of, letter in known.sources:
+        yield from _mentions_of(of, letter, text, known)
+    equations = re.findall(r"\b[Ee]quations?\s" + _listed(known.numbers), text)
+    lists = [*equations, *(f"({number})" for number in known.bracketed.findall(text))]
+    mentioned = dict.fromkeys(number for found in lists for number in re.findall(known.numbers, found))
+    yield from (f"no equation ({number})" for number in mentioned if number not in known.displayed)
+
+
+def _mentions_of(of: _Of, letter: str, text: str, known: _Known) -> Iterator[str]:
+    """Find the sections, sentences and equations of one source that its table does not know."""
+    dotted = f"{of.places}." if of.places else ""
+    named = [" ".join(found) if isinstance(found, tuple) else found for found in of.sections.findall(text)]
+    for number in re.findall(r"\d+(?:\.\d+)*", " ".join(named)):
+        # "section 2.1" alone may be of any source that has sections.
+        elsewhere = () if of.places else [f"{other.places}.{number}" for other, _ in known.sources if other.places]
+        if not known.sections & {f"{dotted}{number}", *elsewhere}:
+            yield f"no section {number}" if not of.places else f"no part {number} of the {of.places}"
+    for section, paragraph, sentence in of.sentences.findall(text):
+        elsewhere = () if of.places else [f"{other.places}." for other, _ in known.sources if other.places]
+        if not any(f"{word}{section} p{paragraph} s{sentence or 1}" in known.places for word in (dotted, *elsewhere)):
+            yield f"no sentence {section} p{paragraph} s{sentence or 1}"
+    if of.equations and letter:
+        numbers = re.findall(r"\d+", " ".join(of.equations.findall(text)))
+        yield from (f"no {of.places} equation ({n})" for n in numbers if f"{letter}.{n}" not in known.displayed)
+
+
+def _prose(root: Path, claims: list[Claim], chapters: str) -> Iterator[tuple[str, str]]:
     """Yield every text of the book that may name a section or an equation, and where it is."""
     for claim in claims:
         parts = (claim.title, claim.reading, claim.holds, claim.scope, claim.reason)
         yield f"claim {claim.id}", "\n".join(part for part in parts if part)
-    for page in [*root.glob("*.md"), *root.glob("chapters/**/*.md"), *root.glob("guide/*.md")]:
+    for page in [*root.glob("*.md"), *root.glob(f"{chapters}/**/*.md"), *root.glob("guide/*.md")]:
         yield page.name, page.read_text(encoding="utf-8")
-    for path in [*sorted(root.glob("chapters/**/*.ipynb")), *sorted(root.glob("guide/*.ipynb"))]:
+    for path in [*sorted(root.glob(f"{chapters}/**/*.ipynb")), *sorted(root.glob("guide/*.ipynb"))]:
         if ".ipynb_checkpoints" not in path.parts:
             yield from _notebook_prose(path)
     for path in sorted(root.glob("code/**/*.py")):

@@ -18,7 +18,7 @@ import sympy as sp
 
 from linewise.derive import notation
 from linewise.derive.derivation import Derivation
-from attnmath.estimate import Estimate
+from linewise.ledger.estimate import Estimate, shown
 
 #: Two-sided normal quantile behind every statistical agreement: a true statement is
 #: rejected once in about 16 000 checks, so a book of some hundred checks stays quiet.
@@ -125,7 +125,7 @@ def agreement(
     what = f"{of}: " if of else ""
     size = values.size
     measured = isinstance(observed, Estimate)
-    numbers = f"observed {observed if size == 1 and measured else _brief(values)}, expected {_brief(wanted)}"
+    numbers = f"observed {shown(observed) if size == 1 and measured else _brief(values)}, expected {_brief(wanted)}"
     count = f"{size:,} values, " if size > 1 else ""
     within = "exactly" if np.all(bound == 0) else f"to within {because if measured else _brief(bound)}"
     why = "" if measured else f" ({because})"
@@ -232,15 +232,15 @@ def observation(
         if float(estimate.standard_error) == 0:
             raise LedgerError(f"{argument}: expected a positive standard error: what cannot vary is no measurement")
     if _side(absent, relation, reference) == "supported":
-        raise LedgerError(f"the null {name!r} ({absent}) comes out as supported too, so the check shows nothing")
+        raise LedgerError(f"the null {name!r} ({shown(absent)}) comes out as supported too, so the check shows nothing")
     outcome = _side(observed, relation, reference)
     side = "more" if relation == ">" else "less"
     text = (
-        f"{of} is {observed} over {units}; the sentence asks for {side} than {reference:g}, which the measurement "
-        f"{_OUTCOME_WORDS[outcome]}. In the comparison ({name}) the value is {absent}, which would not "
+        f"{of} is {shown(observed)} over {units}; the sentence asks for {side} than {reference:g}, which the "
+        f"measurement {_OUTCOME_WORDS[outcome]}. In the comparison ({name}) the value is {shown(absent)}, which would not "
         "support the sentence."
     )
-    details = {"observed": str(observed), "null": f"{name}: {absent}", "units": units}
+    details = {"observed": shown(observed), "null": f"{name}: {shown(absent)}", "units": units}
     return Evidence("observation", _sentence(text), details, outcome)
 
 

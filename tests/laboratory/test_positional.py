@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from attnlab import records
 from attnlab.experiments import locality as experiment
-from attnmath.fixed_attention.fixed_patterns import PATTERNS, fixed_patterns
 from attnlab.heads import corpus, load, locality, positional, prune, removal
 from attnlab.heads.load import load_decoder, load_decoders, read_decoder
+from attnmath.fixed_attention.fixed_patterns import PATTERNS, fixed_patterns
 
 DATA = resources.files("attnmath") / "data"
 
@@ -346,7 +346,7 @@ def test_the_pruning_command_goes_on_where_it_was(
 ) -> None:
     monkeypatch.setattr(prune, "CHOOSING", 1)
     monkeypatch.setattr(prune, "JUDGING", 2)
-    monkeypatch.setattr(pruning, "greedy_order", lambda decoder, ids: [(k // 4, k % 4) for k in range(16)])
+    monkeypatch.setattr(removal, "greedy_order", lambda decoder, ids: [(k // 4, k % 4) for k in range(16)])
     monkeypatch.setattr(prune, "_cases", lambda kind: iter([(kind, 0, 1)] if kind != "trained-on" else []))
     assert prune.main(["--out", str(tmp_path), "--kinds", "zero", "units"]) == 0
     assert prune.main(["--out", str(tmp_path)]) == 0

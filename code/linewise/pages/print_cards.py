@@ -335,7 +335,7 @@ def depart_div(self: Any, node: nodes.Element) -> None:
     self.body.append("</div>\n")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register the nodes and the transform."""
     html = (visit_div, depart_div)
     app.add_node(card, latex=(visit_card_latex, depart_card_latex), html=(visit_card_html, depart_div))
@@ -346,4 +346,3 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(nodes.math, override=True, latex=(visit_math_latex, None))
     app.add_node(derivation_line, latex=(visit_line_latex, None), html=html)
     app.add_post_transform(StoredHtml)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

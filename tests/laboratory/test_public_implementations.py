@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from backends import torch_or_skip
 
-from attnmath.operator.attention import attention_weights
 from attnlab.experiments import public_adapters, public_measures
 from attnlab.experiments import public_implementations as comparison
 from attnlab.experiments.public_adapters import METHODS, Method
 from attnlab.experiments.public_implementations import LEVEL, RACE, Task
 from attnlab.experiments.public_measures import INPUTS, Number
 from attnlab.heads import load_heads
+from attnmath.operator.attention import attention_weights
 
 MISSING = 'performer-pytorch is not installed; it comes with the extra "compare": pip install "attnmath[compare]"'
 

@@ -14,8 +14,8 @@ from backends import torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.operator.attention import attention_weights, causal_mask
 from attnlab.heads import corpus, load, load_decoders, read_decoders
+from attnmath.operator.attention import attention_weights, causal_mask
 
 DATA = resources.files("attnmath") / "data"
 RECORD = json.loads((DATA / "decoder.json").read_text(encoding="utf-8"))
@@ -200,8 +200,8 @@ def test_later_characters_do_not_change_earlier_rows() -> None:
 
 def test_a_layer_attends_with_the_weights_of_the_package() -> None:
     torch = torch_or_skip()
-    from attnmath.operator.attention import attention
     from attnlab.heads.decoder import initial
+    from attnmath.operator.attention import attention
 
     layer = initial(tiny(), 9).double().layers[0]
     x = torch.randn(3, 7, 16, generator=torch.Generator().manual_seed(3), dtype=torch.float64)

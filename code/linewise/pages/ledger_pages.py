@@ -1,6 +1,6 @@
 """Pages that nobody writes: ledger, errata and coverage, from the claims, the executed notebooks and the tables.
 
-Each page is a Markdown file that includes a template of ``_ext/templates``, which is filled with the book's rows when
+Each page is a Markdown file that includes one of the ``templates``, which is filled with the book's rows when
 Sphinx reads the page. Two roles serve the templates and everybody else: ``{verdict}`proved` `` prints a
 badge, and ``{card}`5.1.5` `` links a claim's badge to its card; ``{card}`!5.1.5` `` adds the title. The directive
 ``{claim-entry} 5.1.5`` is an entry of such a page, and bears as data what ``claim_filter`` filters and sorts by, as far
@@ -17,11 +17,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlencode
 
-import signs
-from claim_filter import data
 from docutils import nodes
 from docutils.parsers.rst import directives
-from guide import example, prerequisites
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sphinx.application import Sphinx
 from sphinx.errors import NoUri
@@ -29,12 +26,14 @@ from sphinx.util import logging
 from sphinx.util.docutils import ReferenceRole, SphinxDirective, SphinxRole
 from sphinx.writers.html5 import HTML5Translator
 
-from linewise.ledger import VERDICTS, Row, audit
-from linewise.ledger.claims import MIME, Claim, section_in_words
+from linewise.conventions import conventions_of
+from linewise.ledger import Row, audit
+from linewise.ledger.claims import MIME, Claim
 from linewise.ledger.coverage import Book
+from linewise.pages import findable, signs
 
 logger = logging.getLogger(__name__)
-PAGES = ("intro", "guide/reading", "ledger", "errata", "coverage")
+PAGES = ("ledger", "errata", "coverage")
 #: What the first line of an entry says or leads to: the script reads it there.
 IN_VIEW = ("data-claim", "data-verdict", "data-chapter")
 
@@ -56,16 +55,6 @@ def _words(text: str) -> str:
     )
 
 
-def spoken(place: str) -> str:
-    """Return a section, or a place in one, in words.
-
-    >>> spoken("5.1"), spoken("5.1.4 p4 s3"), spoken("article.2 title")
-    ('Section 5.1', 'Section 5.1.4, paragraph 4, sentence 3', 'Article, part 2, heading')
-    """
-    place = re.sub(r" p(\d+) s(\d+)", r", paragraph \1, sentence \2", place.replace(" title", ", heading"))
-    return re.sub(r"^[\w.]+", lambda section: section_in_words(section[0]), place)
-
-
 @cache
 def book_of(app: Sphinx) -> Book:
     """Return the book as it is in this build."""
@@ -76,19 +65,19 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Fill the templates of a page, and hand Sphinx the notebooks without their records."""
     if str(app.env.doc2path(docname)).endswith(".ipynb"):
         source[0] = json.dumps(without_records(json.loads(source[0])))
-    elif docname in PAGES:
+    elif docname in (*PAGES, *app.config.linewise_filled_pages):
         loader = FileSystemLoader(Path(__file__).parent / "templates")
         templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         root = Path(app.srcdir)
-        templates.filters |= {"md": markdown, "spoken": spoken, "plain": data.plain}
+        templates.filters |= {"md": markdown, "spoken": conventions_of(root).place, "plain": findable.plain}
         templates.filters |= {
-            "title_of": partial(data.title_of, root),
-            "chapters_of": partial(data.chapters_of, root),
-            "sections_of": data.sections_of,
+            "title_of": partial(findable.title_of, root),
+            "chapters_of": partial(findable.chapters_of, root),
+            "sections_of": findable.sections_of,
         }
-        of_guide = {"example": partial(example, app.srcdir), "prerequisites": partial(prerequisites, app)}
-        filled = {"words": word_lists(app), "on_site": app.builder.name == "html"}
-        source[0] = templates.from_string(source[0]).render(book=book_of(app), **filled, **of_guide)
+        context = {"book": book_of(app), "words": word_lists(app), "on_site": app.builder.name == "html"}
+        app.emit("linewise-context", context)
+        source[0] = templates.from_string(source[0]).render(context)
     if docname == "ledger":
         for problem in audit(app.srcdir):
             logger.warning("ledger: %s", problem, location=docname)
@@ -117,8 +106,9 @@ class VerdictRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the badge, or a message when there is no such verdict."""
-        if self.text not in VERDICTS:
-            message = f"verdict: expected one of {', '.join(VERDICTS)}, got {self.text!r}"
+        verdicts = book_of(self.env.app).verdicts
+        if self.text not in verdicts:
+            message = f"verdict: expected one of {', '.join(verdicts)}, got {self.text!r}"
             return [], [self.inliner.reporter.error(message, line=self.lineno)]
         return [badge(self.text)], []
 
@@ -139,7 +129,7 @@ def entry_id(claim: Claim) -> str:
 @cache
 def words_of_all(app: Sphinx) -> dict[str, str]:
     """Return the Chinese words by which each claim can be found: those of the part of the chapter that checks it."""
-    return data.chinese_words(Path(app.srcdir), dict.fromkeys(row.page for row in book_of(app).rows))
+    return findable.chinese_words(Path(app.srcdir), dict.fromkeys(row.page for row in book_of(app).rows))
 
 
 def word_lists(app: Sphinx) -> list[str]:
@@ -155,7 +145,7 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
     has no `sections`.
     """
     root, rows = Path(app.srcdir), book_of(app).rows
-    order = {name: rank for rank, name in enumerate(data.in_book_order(root, rows))}
+    order = {name: rank for rank, name in enumerate(findable.in_book_order(root, rows))}
     number = {words: str(k) for k, words in enumerate(word_lists(app))}
     words = {name: number[found] for name, found in words_of_all(app).items()}
     equations = {sentence.at: sentence.equations for sentence in book_of(app).sentences}
@@ -179,7 +169,7 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
     return found
 
 
-_OF_A_CLAIM = re.compile('class="(?:claim-card|derivation) ')
+_OF_A_CLAIM = re.compile('class="(?:claim-card|derivation)[ "]')
 _CARD = re.compile(r'(<details class="claim-card [^>]* id="claim-([^"]+)">.*?)(</details>)', re.DOTALL)
 
 
@@ -187,14 +177,14 @@ def link_cards(app: Sphinx, page: str, template: str, context: dict[str, Any], d
     """End each card with links to its entry in the ledger, and to its sentence in the coverage table."""
     if "claim-card" not in context.get("body", ""):
         return
-    uri = partial(app.builder.get_relative_uri, page)
+    uri, spoken = partial(app.builder.get_relative_uri, page), book_of(app).conventions.place
     sections = {row.anchor: "" if row.claim.is_own else row.claim.places[0].split()[0] for row in book_of(app).rows}
 
     def linked(card: re.Match[str]) -> str:
         links = [f'<a href="{uri("ledger")}#ledger-{card[2]}">in the ledger</a>']
         if section := sections.get(f"claim-{card[2]}"):
             target = f"{uri('coverage')}#coverage-{section.replace('.', '-')}"
-            links.append(f'<a href="{target}">{section_in_words(section)}, sentence by sentence</a>')
+            links.append(f'<a href="{target}">{spoken(section)}, sentence by sentence</a>')
         return f'{card[1]}<p class="claim-links">This claim {", ".join(links)}</p>{card[3]}'
 
     context["body"] = _CARD.sub(linked, context["body"])
@@ -269,7 +259,7 @@ class CardRole(SphinxRole):
         link = CardLink("", "", refuri=self.address(row), internal=True, classes=["claim-link"], data={})
         if name == self.text:
             link["data"] = data_of_all(self.env.app)[row.claim.id] if self.env.docname == "coverage" else {}
-            link["reftitle"] = f"{data.plain(claim.title)} ({claim.id})"
+            link["reftitle"] = f"{findable.plain(claim.title)} ({claim.id})"
             link += badge(claim.verdict)
             return [link], []
         for k, part in enumerate(claim.title.split("$")):
@@ -283,7 +273,7 @@ class CardRole(SphinxRole):
         A claim that is not decided has no card: its links lead to the ledger, which says why, and from there to its
         chapter.
         """
-        decided, page = row.claim.verdict != "not decided", self.env.docname
+        decided, page = row.claim.is_decided, self.env.docname
         try:
             if not decided and page != "ledger" and "ledger" in self.env.found_docs:
                 return f"{self.env.app.builder.get_relative_uri(page, 'ledger')}#{entry_id(row.claim)}"
@@ -293,7 +283,7 @@ class CardRole(SphinxRole):
         return f"{address}#{row.anchor}" if decided else address
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register the roles, the directive and the event."""
     app.add_node(Entry, html=(visit_entry, depart_entry))
     app.add_node(CardLink, html=(visit_link, depart_link))
@@ -303,4 +293,3 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("card", CardRole())
     app.connect("source-read", fill)
     app.connect("html-page-context", link_cards)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import sympy as sp
 from backends import torch_or_skip
+from linewise.ledger.__main__ import main
 
-from linewise.derive import Derivation, identity
 from attnmath.estimate import Estimate
+from linewise.derive import Derivation, identity
 from linewise.ledger import (
     GRADES,
     VERDICTS,
@@ -27,7 +28,6 @@ from linewise.ledger import (
     load_claims,
     observation,
 )
-from linewise.ledger.__main__ import main
 from linewise.ledger.claims import MIME
 from linewise.ledger.collate import Row
 

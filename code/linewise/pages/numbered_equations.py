@@ -46,8 +46,7 @@ def register_labels(app: Sphinx, doctree: nodes.document) -> None:
         labels[anchor_of(number).lower()] = (app.env.docname, anchor_of(number), f"({number})")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register the transform and the event."""
     app.add_transform(AnchorEquations)
     app.connect("doctree-read", register_labels)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.fixed_attention.fixed_patterns import fixed_patterns
 from attnlab.translation import designs, results, table, task, verdicts
 from attnlab.translation.bleu import corpus_bleu
 from attnlab.translation.designs import DESIGNS, HEAD, WIDTH
 from attnlab.translation.table import COLUMNS, DESIGN_NAMES, EXTRA_PAIRS, MAIN, PAIRS, SETTINGS, TABLE
 from attnlab.translation.task import BEGIN, END, KINDS, PAD, SOURCE, TARGET
+from attnmath.fixed_attention.fixed_patterns import fixed_patterns
 
 torch = pytest.importorskip("torch", reason="torch is optional: install attnmath[train] to test the experiment")
 pytest.importorskip("joblib")

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from attnmath import symbols as exact
 from attnlab.experiments import sparsity_benchmark as benchmark
+from attnmath import symbols as exact
 
 
 def test_every_method_is_right_at_zero_and_the_package_everywhere() -> None:

@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from attnmath.operator.attention import attention_weights
 from attnlab.heads import example
 from attnlab.heads.load import load_heads
+from attnmath.operator.attention import attention_weights
 
 
 def test_the_small_head_has_whole_numbers_for_pencil_and_paper() -> None:

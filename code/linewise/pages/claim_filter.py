@@ -1,24 +1,17 @@
 """Ledger, errata and coverage are filtered and sorted in the reader's browser.
 
-The form is in the pages (``_ext/templates/filter.md``), hidden, and so are the data of each entry (``ledger_pages``).
+The form is in the pages (``templates/filter.md``), hidden, and so are the data of each entry (``ledger_pages``).
 The script shows the form and serves it; without scripts the pages are complete, in their own order.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.config import Config
 
 PAGES = ("ledger", "errata", "coverage")
-
-
-def publish(app: Sphinx, config: Config) -> None:
-    """Have Sphinx copy the script and the style sheet."""
-    config.html_static_path.append(str(Path(__file__).parent / "static"))
 
 
 def add(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
@@ -29,8 +22,6 @@ def add(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree:
         app.add_css_file("claim_filter.css")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the events."""
-    app.connect("config-inited", publish)
+def setup(app: Sphinx) -> None:
+    """Register the event."""
     app.connect("html-page-context", add)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

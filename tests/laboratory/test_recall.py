@@ -21,7 +21,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import sparsity
 from attnlab.recall import results, task
 from attnlab.recall.table import (
     ATTENTION_NAMES,
@@ -36,6 +35,7 @@ from attnlab.recall.table import (
     check_parameter,
     read_table,
 )
+from attnmath import sparsity
 
 resource = pytest.importorskip("resource")
 torch = pytest.importorskip("torch", reason="torch is optional: install attnmath[train] to test the experiment")

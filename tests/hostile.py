@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_torch_array
 
-from attnmath.operator.dot_product import COMPONENT_LAWS
-from attnmath.estimate import Estimate
 from attnlab.heads import load
-from attnmath.operator.initialisation import xavier_variance
+from attnmath.estimate import Estimate
 from attnmath.linear_cost.kernels import elu_plus_one
-from attnmath.operator.online import summarise
 from attnmath.linear_cost.random_features.maps import positive
+from attnmath.operator.dot_product import COMPONENT_LAWS
+from attnmath.operator.initialisation import xavier_variance
+from attnmath.operator.online import summarise
 
 MODULES = (
     "attention", "bidirectional", "cost", "depth", "dot_product", "estimate", "expansion",

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from backends import torch_or_skip
 
-from attnmath.operator.attention import attention_weights
 from attnlab.heads import extract
 from attnlab.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
 from attnlab.heads.load import SAMPLES, Heads, load_heads, read_decoder, read_heads
+from attnmath.operator.attention import attention_weights
 
 DATA = Path(extract.__file__).parents[1] / "data"
 MODEL = os.environ.get("ATTNMATH_MODEL")

@@ -7,8 +7,8 @@ import inspect
 import numpy as np
 import pytest
 
-from attnmath.operator.attention import softmax
 from attnlab.experiments import gradient_flow
+from attnmath.operator.attention import softmax
 from attnmath.operator.gradients import attention_gradients, stack_gradients
 from attnmath.operator.initialisation import draw_weights
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import special
 
+from attnlab.experiments import arguments, scaling, sparse_rows
 from attnmath import sparsity
+from attnmath.estimate import Estimate
 from attnmath.operator import dot_product, gaussian_rows
 from attnmath.operator.attention import entropy, jacobian_norm, softmax
-from attnmath.estimate import Estimate
-from attnlab.experiments import arguments, scaling, sparse_rows
 
 
 def within(estimate, expected, errors: float = 5.0) -> bool:

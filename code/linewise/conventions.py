@@ -1,0 +1,215 @@
+r"""The conventions of a book: what its sources are, how their places are written, which verdicts and grades there are.
+
+A book keeps them in ``linewise.yml`` in its folder; what it leaves out is as in ``linewise/conventions.yml``::
+
+    chapters: chapters              # notebooks, each beside its claims
+    sources:                        # in the order in which the pages list them
+      - table: sources/text.yml     # a row for each of its sentences (linewise.ledger.coverage)
+        places: essay               # its places begin so: "essay.2 p1 s3"; without it they are numbers alone: "2 p1 s3"
+        section: part               # what a section is called: "Essay, part 2"
+        titles: {"0": opening}      # sections that have a title and no number: "Essay, opening"
+        equations: E                # in the book its equations have this letter before their number: (E.3)
+    verdicts:                       # each with the check that gives it (`CHECKS`), and what it promises
+      proved: {check: prove, means: a derivation whose lines are displayed and verified one by one}
+    grades:                         # how a corrected sentence is wrong, gravest first, with its heading on the page
+      slip of notation: {heading: Slips of notation, brief: yes}     # brief: an entry is what holds, and no more
+    reasons: {heading: a title}     # why a sentence may need no claim
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+try:  # libyaml reads the tables ten times as fast, where it is
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:
+    from yaml import SafeLoader  # type: ignore[assignment]
+
+#: The file of a book that holds its conventions.
+FILE = "linewise.yml"
+#: The checks that give a verdict, each a method of `linewise.ledger.Claim`; "none" is for sentences that none decides.
+CHECKS = ("prove", "confirm", "define", "measure", "amend", "refute", "none")
+
+
+class ConventionError(ValueError):
+    """Conventions that are not well-formed."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source, and how its places and its equations are written.
+
+    table : the file with a row for each of its sentences, below the book's folder.
+    places : the word before the numbers of its sections; "" if they are numbers alone.
+    section : what a section is called: section, part, chapter.
+    titles : sections that have a title and no number.
+    equations : the letter that the book puts before the numbers of its equations; "" if they stand as they are.
+    """
+
+    table: str
+    places: str = ""
+    section: str = "section"
+    titles: dict[str, str] = field(default_factory=dict)
+    equations: str = ""
+
+    def names(self, number: str) -> str:
+        """Return what a section is called in words.
+
+        >>> Source("essay.yml", "essay", "part", {"0": "opening"}).names("2"), Source("t.yml").names("5.1")
+        ('Essay, part 2', 'Section 5.1')
+        """
+        words = self.titles.get(number) or f"{self.section} {number}"
+        said = f"{self.places}, {words}" if self.places else words
+        return said[:1].upper() + said[1:]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict: the check that gives it, and what it promises a reader."""
+
+    check: str
+    means: str
+
+
+@dataclass(frozen=True)
+class Grade:
+    """How a corrected sentence is wrong: the heading of its errata; `brief` where an entry says what holds alone."""
+
+    heading: str
+    brief: bool = False
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """What a book has to say of itself before its ledger can be read; see the module."""
+
+    sources: tuple[Source, ...]
+    verdicts: dict[str, Verdict]
+    grades: dict[str, Grade]
+    reasons: dict[str, str]
+    chapters: str = "chapters"
+
+    def by_check(self, *checks: str) -> list[str]:
+        """Return the verdicts that one of the checks gives."""
+        return [name for name, verdict in self.verdicts.items() if verdict.check in checks]
+
+    def source_of(self, section: str) -> tuple[Source, str]:
+        """Return the source that a section is of, and the section's number in it.
+
+        Where no source bears the section's first word, it is taken for a section of a source of numbers alone.
+        """
+        word, _, number = section.partition(".")
+        for source in self.sources:
+            if source.places and source.places == word:
+                return source, number
+        return next((source for source in self.sources if not source.places), Source("")), section
+
+    def section(self, section: str) -> str:
+        """Return what a section is called in words.
+
+        >>> standard().section("5.1.4")
+        'Section 5.1.4'
+        """
+        source, number = self.source_of(section)
+        return source.names(number)
+
+    def place(self, place: str) -> str:
+        """Return a place, or the section that it is, in words.
+
+        >>> standard().place("5.1.4 p4 s3"), standard().place("2 title"), standard().place("2")
+        ('Section 5.1.4, paragraph 4, sentence 3', 'Section 2, heading', 'Section 2')
+        """
+        section, *rest = place.split()
+        words = {"p": "paragraph", "s": "sentence"}
+        parts = ["heading" if part == "title" else f"{words[part[0]]} {part[1:]}" for part in rest]
+        return ", ".join([self.section(section), *parts])
+
+    @cached_property
+    def place_pattern(self) -> re.Pattern[str]:
+        """The pattern of a place in a source: "5.1.4 p4 s4", "5.1 title"."""
+        words = [re.escape(source.places) for source in self.sources if source.places]
+        return re.compile(rf"(?:{'|'.join([*words, '[0-9]+'])})(?:\.\d+)* (?:title|p\d+ s\d+)")
+
+    @property
+    def letters(self) -> str:
+        """The letters before the numbers of equations, all of them."""
+        return "".join(source.equations for source in self.sources)
+
+
+@cache
+def standard() -> Conventions:
+    """Return the conventions of a book that states none: its places are numbers alone."""
+    return _read(yaml.load(_standard_text(), Loader=SafeLoader), FILE)
+
+
+def conventions_of(folder: str | Path) -> Conventions:
+    """Return the conventions of the book that a folder belongs to: of the nearest ``linewise.yml`` in it or above.
+
+    Raises `ConventionError` where the file is not well-formed; the standard ones count where there is none.
+    """
+    root = book_of(folder)
+    return standard() if root is None else _of_file(root / FILE, (root / FILE).stat().st_mtime_ns)
+
+
+def book_of(folder: str | Path) -> Path | None:
+    """Return the book that a folder belongs to: itself or the nearest above it that holds ``linewise.yml``."""
+    start = Path(folder).resolve()
+    return next((path for path in (start, *start.parents) if (path / FILE).is_file()), None)
+
+
+@cache  # by the time of its last change: the pages of a book ask again and again
+def _of_file(path: Path, changed: int) -> Conventions:
+    try:
+        given = yaml.load(path.read_text(encoding="utf-8"), Loader=SafeLoader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConventionError(f"{path}: expected YAML in UTF-8, got {' '.join(str(error).split())}") from None
+    if not isinstance(given, dict):
+        raise ConventionError(f"{path}: expected a mapping, got {type(given).__name__}")
+    return _read(yaml.load(_standard_text(), Loader=SafeLoader) | given, str(path))
+
+
+def _standard_text() -> str:
+    return (resources.files("linewise") / "conventions.yml").read_text(encoding="utf-8")
+
+
+def _read(given: dict[str, Any], where: str) -> Conventions:
+    allowed = [f.name for f in fields(Conventions)]
+    if unknown := sorted(set(map(str, given)) - set(allowed)):
+        raise ConventionError(f"{where}: expected of {', '.join(allowed)}, got {', '.join(unknown)}")
+    kinds = {"sources": list, "verdicts": dict, "grades": dict, "reasons": dict, "chapters": str}
+    for name, kind in kinds.items():
+        if name in given and not isinstance(given[name], kind):
+            raise ConventionError(f"{where}: {name}: expected a {kind.__name__}, got {given[name]!r}")
+    verdicts = {name: _entry(Verdict, entry, f"{where}: verdicts: {name}") for name, entry in given["verdicts"].items()}
+    for name, verdict in verdicts.items():
+        if verdict.check not in CHECKS:
+            expected = ", ".join(CHECKS)
+            raise ConventionError(
+                f"{where}: verdicts: {name}: check: expected one of {expected}, got {verdict.check!r}"
+            )
+    grades = {name: _entry(Grade, entry, f"{where}: grades: {name}") for name, entry in given["grades"].items()}
+    return Conventions(
+        tuple(_entry(Source, entry, f"{where}: sources") for entry in given["sources"]),
+        verdicts,
+        grades,
+        {str(name): str(what) for name, what in given["reasons"].items()},
+        given.get("chapters", "chapters"),
+    )
+
+
+def _entry(kind: Any, entry: Any, where: str) -> Any:
+    """Return a mapping of the file as the dataclass that it describes."""
+    names = [f.name for f in fields(kind)]
+    if not isinstance(entry, dict) or not set(entry) <= set(names):
+        raise ConventionError(f"{where}: expected a mapping of {', '.join(names)}, got {entry!r}")
+    try:
+        return kind(**{name: value if isinstance(value, dict | bool) else str(value) for name, value in entry.items()})
+    except TypeError:
+        raise ConventionError(f"{where}: expected {', '.join(names)}, got {entry!r}") from None
