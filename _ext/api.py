@@ -34,7 +34,7 @@ from sphinx.util.inspect import isgenericalias, stringify_signature
 from sphinx.util.nodes import make_refnode
 
 import attnmath
-from attnmath.ledger.coverage import anchor_of, tags_of
+from linewise.ledger.coverage import anchor_of, tags_of
 
 INVENTORIES = Path(__file__).parent / "inventories"
 #: The public documentation of other projects, to whose pages the types of signatures lead.
@@ -58,7 +58,7 @@ def modules_of(text: str) -> list[str]:
     """Return the modules that a page lists.
 
     >>> modules_of("# A\\n```{modules}\\nattention cost\\nheads.load\\n```\\n")
-    ['attnmath.attention', 'attnmath.cost', 'attnmath.heads.load']
+    ['attnmath.operator.attention', 'attnmath.operator.cost', 'attnlab.heads.load']
     """
     return [f"attnmath.{name}" for block in MODULES.findall(text) for name in block.split()]
 
@@ -150,9 +150,9 @@ def _escaped(text: str, numbers: set[str]) -> str:
 def names_in(module: str) -> dict[str, str]:
     """Return what each name at the top of a module means, as its source says: imports, also those for types alone.
 
-    >>> names = names_in("attnmath.attention")
+    >>> names = names_in("attnmath.operator.attention")
     >>> names["Float"], names["ArrayLike"], names["softmax"]
-    ('jaxtyping.Float', 'attnmath.arrays.ArrayLike', 'attnmath.attention.softmax')
+    ('jaxtyping.Float', 'attnmath.arrays.ArrayLike', 'attnmath.operator.attention.softmax')
     """
     found: dict[str, str] = {}
     for node in ast.walk(ast.parse(inspect.getsource(import_module(module)))):
@@ -275,7 +275,7 @@ def names_used(source: str) -> set[str]:
     """Return the full names of what a notebook's code takes from the package.
 
     >>> sorted(names_used("from attnmath import rank\\nfrom attnmath.figures import show as s\\ns(rank.stable_rank)"))
-    ['attnmath.figures.show.show', 'attnmath.rank.stable_rank']
+    ['attnmath.figures.show.show', 'attnmath.matrix.rank.stable_rank']
     """
     tree = ast.parse(source)
     names: dict[str, str] = {}
@@ -300,7 +300,7 @@ def names_used(source: str) -> set[str]:
 def home_of(name: str) -> str | None:
     """Return the name of a function or class where it is defined, and None where the package has no such thing.
 
-    >>> home_of("attnmath.figures.curves"), home_of("attnmath.nothing"), home_of("attnmath.rank")
+    >>> home_of("attnmath.figures.curves"), home_of("attnmath.nothing"), home_of("attnmath.matrix.rank")
     ('attnmath.figures.curves.curves', None, None)
     """
     module, _, last = name.rpartition(".")
@@ -450,7 +450,7 @@ def link_imports(body: str, address: Any) -> str:
     """Let what a cell imports from the package lead to its reference; `address` gives the page of a name, or "".
 
     >>> start = '<span class="kn">from</span> <span class="nn">attnmath</span> <span class="kn">import</span> '
-    >>> link_imports(start + '<span class="n">rank</span>', {"attnmath.rank": "r.html"}.get).removeprefix(start)
+    >>> link_imports(start + '<span class="n">rank</span>', {"attnmath.matrix.rank": "r.html"}.get).removeprefix(start)
     '<a class="api-link" href="r.html"><span class="n">rank</span></a>'
     """
 

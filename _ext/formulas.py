@@ -19,8 +19,8 @@ from ledger_pages import book_of, markdown, spoken
 from sphinx.application import Sphinx
 from sphinx.util.fileutil import copy_asset
 
-from attnmath.ledger import Row
-from attnmath.ledger.coverage import Book, Sentence, tags_of
+from linewise.ledger import Row
+from linewise.ledger.coverage import Book, Sentence, tags_of
 
 ASSETS = Path(__file__).parent / "formulas_assets"
 #: Of the sentences without a number, the sheet has those whose conclusion is false.

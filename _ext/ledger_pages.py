@@ -29,9 +29,9 @@ from sphinx.util import logging
 from sphinx.util.docutils import ReferenceRole, SphinxDirective, SphinxRole
 from sphinx.writers.html5 import HTML5Translator
 
-from attnmath.ledger import VERDICTS, Row, audit
-from attnmath.ledger.claims import MIME, Claim, section_in_words
-from attnmath.ledger.coverage import Book
+from linewise.ledger import VERDICTS, Row, audit
+from linewise.ledger.claims import MIME, Claim, section_in_words
+from linewise.ledger.coverage import Book
 
 logger = logging.getLogger(__name__)
 PAGES = ("intro", "guide/reading", "ledger", "errata", "coverage")

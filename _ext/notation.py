@@ -77,8 +77,8 @@ def place(name: str) -> str:
 def code(words: str) -> str:
     """Return the Markdown of a function with its reference, or of an argument.
 
-    >>> code("{attnmath.rank.effective_rank}"), code("W_Q, W_K")
-    ('{py:obj}`~attnmath.rank.effective_rank`', '`W_Q`, `W_K`')
+    >>> code("{attnmath.matrix.rank.effective_rank}"), code("W_Q, W_K")
+    ('{py:obj}`~attnmath.matrix.rank.effective_rank`', '`W_Q`, `W_K`')
     """
     if words.startswith("{"):
         return f"{{py:obj}}`~{words[1:-1]}`"

@@ -14,7 +14,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-from attnmath.ledger.coverage import anchor_of, tags_of
+from linewise.ledger.coverage import anchor_of, tags_of
 
 
 class AnchorEquations(SphinxTransform):

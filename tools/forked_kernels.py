@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 #: What is loaded before the fork, besides what these modules import themselves.
-PRELOADED = {"matplotlib.pyplot", "attnmath.derive", "attnmath.figures", "attnmath.ledger"}
+PRELOADED = {"matplotlib.pyplot", "linewise.derive", "attnmath.figures", "linewise.ledger"}
 #: ipykernel sets it when it starts; matplotlib reads it once, when it is loaded.
 BACKEND = "module://matplotlib_inline.backend_inline"
 TOOLS = Path(__file__).resolve().parent

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attnmath.ledger import Row
-from attnmath.ledger.claims import MIME
-from attnmath.ledger.collate import records_of
+from linewise.ledger import Row
+from linewise.ledger.claims import MIME
+from linewise.ledger.collate import records_of
 
 _SIGNS = {
     r"\\sqrt\{([^{}]*)\}": r"√\1",

@@ -15,10 +15,10 @@ import numpy as np
 import yaml
 from matplotlib.figure import Figure
 
+from attnlab.heads.example import four_tokens
 from attnmath import figures, sparsity
-from attnmath.attention import softmax, softmax_jacobian
-from attnmath.heads.example import four_tokens
-from attnmath.random_features import variance
+from attnmath.linear_cost.random_features import variance
+from attnmath.operator.attention import softmax, softmax_jacobian
 
 from .tables import LENGTHS, TEMPERATURES, tables
 

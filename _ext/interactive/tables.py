@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnmath import rank, sparsity
-from attnmath.attention import softmax
-from attnmath.experiments.sparse_rows import ACTIVATIONS
-from attnmath.heads import load_heads
-from attnmath.heads.example import HEAD, LAYER, four_tokens
+from attnlab.experiments.sparse_rows import ACTIVATIONS
+from attnlab.heads import load_heads
+from attnlab.heads.example import HEAD, LAYER, four_tokens
+from attnmath import sparsity
+from attnmath.matrix import rank
+from attnmath.operator.attention import softmax
 
 Floats = NDArray[np.float64]
 Table = dict[str, Any]

@@ -2,27 +2,27 @@
 
 Rooms, each named by what the textbook calls the thing, among them:
 
-* `attnmath.attention`: softmax, its Jacobian, scaled dot-product attention and its masks;
-* `attnmath.dot_product`: the laws of a score with random components;
-* `attnmath.online` and `attnmath.cost`: attention in linear memory, and what attention costs;
-* `attnmath.gradients` and `attnmath.initialisation`: closed-form gradients, and how signals start out;
-* `attnmath.spectrum` and `attnmath.rank`: the attention matrix as an operator, and its ranks;
+* `attnmath.operator.attention`: softmax, its Jacobian, scaled dot-product attention and its masks;
+* `attnmath.operator.dot_product`: the laws of a score with random components;
+* `attnmath.operator.online` and `attnmath.operator.cost`: attention in linear memory, and what attention costs;
+* `attnmath.operator.gradients` and `attnmath.operator.initialisation`: closed-form gradients, and how signals start out;
+* `attnmath.matrix.spectrum` and `attnmath.matrix.rank`: the attention matrix as an operator, and its ranks;
 * `attnmath.sparsity`: the l1/l2 sparsity of attention in closed forms that are accurate everywhere;
-* `attnmath.heads`: queries and keys of a trained encoder and of small decoders;
+* `attnlab.heads`: queries and keys of a trained encoder and of small decoders;
 * `attnmath.estimate`: Monte Carlo estimates with their standard errors;
-* `attnmath.experiments` and `attnmath.recall`: seeded experiments, and the models that are trained to look up pairs;
-* `attnmath.derive`: derivations whose lines are verified one by one, and the rules that they use;
-* `attnmath.ledger`: claims, verdicts, and the evidence a verdict needs;
+* `attnlab.experiments` and `attnlab.recall`: seeded experiments, and the models that are trained to look up pairs;
+* `linewise.derive`: derivations whose lines are verified one by one, and the rules that they use;
+* `linewise.ledger`: claims, verdicts, and the evidence a verdict needs;
 * `attnmath.figures`: functions that draw on given Axes, and `show`, which ends a figure cell.
 
 What attention itself computes takes numpy arrays and torch tensors alike; torch is optional. A module directly
 below this one is imported when it is first named:
 
 >>> import attnmath
->>> attnmath.attention.softmax([0.0, 0.0])
+>>> attnmath.operator.attention.softmax([0.0, 0.0])
 array([0.5, 0.5])
 
-``python -m attnmath`` lists the commands.
+``python -m attnlab`` lists the commands.
 """
 
 from __future__ import annotations

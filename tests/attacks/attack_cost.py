@@ -9,7 +9,7 @@ import numpy as np
 from hunt import at_most, attack, equal, exactly_if, less, no_attack, rounding, true
 from instances import Array, moderate, softmax
 
-from attnmath import cost
+from attnmath.operator import cost
 
 # Counts -------------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 from hunt import at_most, attack, equal, no_attack, rounding, true
 from instances import Array, softmax
 
-from attnmath.rank import effective_rank, entropy_rank, stable_rank
+from attnmath.matrix.rank import effective_rank, entropy_rank, stable_rank
 
 
 def sigma(A: Array) -> Array:

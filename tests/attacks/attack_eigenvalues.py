@@ -8,7 +8,7 @@ from hunt import at_most, attack, equal, exactly_if, implies, less, no_attack, r
 from instances import Array
 from spectra import backward, second
 
-from attnmath.mixing import cycle_lengths
+from attnmath.matrix.mixing import cycle_lengths
 
 
 def norm(A: Array) -> Array:

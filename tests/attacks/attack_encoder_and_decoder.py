@@ -7,7 +7,7 @@ import numpy as np
 from hunt import at_most, attack, equal, implies, less, no_attack, rounding, true
 from instances import Array, softmax
 
-from attnmath.rank import entropy_rank, stable_rank
+from attnmath.matrix.rank import entropy_rank, stable_rank
 
 
 def sigma(A: Array) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from hunt import at_most, attack, equal, rounding
 from instances import Array
 
-from attnmath.fixed_patterns import EDGES, ENDS, PATTERNS, cubic_weights, fixed_pattern, fixed_patterns
+from attnmath.fixed_attention.fixed_patterns import EDGES, ENDS, PATTERNS, cubic_weights, fixed_pattern, fixed_patterns
 
 
 def each(function, *arguments):

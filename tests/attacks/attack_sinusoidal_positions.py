@@ -7,7 +7,7 @@ import numpy as np
 from hunt import at_most, attack, equal, less
 from instances import Array, softmax
 
-from attnmath.positions import shift_matrix, sinusoidal
+from attnmath.fixed_attention.positions import shift_matrix, sinusoidal
 
 
 def angles(p: Array, d: int) -> Array:

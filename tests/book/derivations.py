@@ -11,9 +11,9 @@ from typing import Any
 
 import sympy as sp
 
-from attnmath.derive import Derivation, collected, rules
-from attnmath.derive.equality import equal
 from figure_scripts import names
+from linewise.derive import Derivation, collected, rules
+from linewise.derive.equality import equal
 
 _BUILDS = {"Derivation", "identity"}
 _EXTENDS = {"step", "at_most", "at_least"}

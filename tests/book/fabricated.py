@@ -8,7 +8,7 @@ from typing import Any
 FIRST = """import matplotlib.pyplot as plt
 import numpy as np
 from attnmath import figures
-from attnmath.ledger import load_claims
+from linewise.ledger import load_claims
 
 plt.style.use("attnmath.figures.book")
 claims = load_claims("tiny")"""

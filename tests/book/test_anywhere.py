@@ -58,7 +58,7 @@ def test_the_names_of_chapters_are_unique() -> None:
 
 LOADS = """
 from pathlib import Path
-from attnmath.ledger import load_claims
+from linewise.ledger import load_claims
 
 print(*load_claims("scaling"))
 Path("scaling.claims.yml").write_text(

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 import stamps
-from attnmath.ledger import collate
-from attnmath.ledger.coverage import Source, read_sources
+from linewise.ledger import collate
+from linewise.ledger.coverage import Source, read_sources
 
 SOURCES = read_sources(stamps.ROOT)
 CLAIMS = [(row.claim.id, row.claim.place) for row in collate(stamps.ROOT)]

@@ -11,8 +11,8 @@ import pytest
 import sympy as sp
 
 import stamps
-from attnmath.derive import Derivation, identity
 from derivations import changes, derivations, really_changed
+from linewise.derive import Derivation, identity
 
 NOTEBOOKS = stamps.notebooks([stamps.ROOT / "chapters"])
 #: Changes of one kind that must be rejected on one line.

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from attnmath.attention import (
+from attnmath.operator.attention import (
     attention,
     attention_weights,
     causal_mask,

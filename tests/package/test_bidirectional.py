@@ -8,9 +8,10 @@ from backends import both_backends, make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import bidirectional, rank
-from attnmath.attention import attention_weights, causal_mask
-from attnmath.patterns import uniform_attention
+from attnmath.encoder_decoder import bidirectional
+from attnmath.matrix import rank
+from attnmath.matrix.patterns import uniform_attention
+from attnmath.operator.attention import attention_weights, causal_mask
 
 
 def drawn(seed: int, n: int, *batch: int) -> np.ndarray:

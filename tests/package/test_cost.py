@@ -12,9 +12,12 @@ from backends import both_backends, make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import checks, cost, mechanisms, online
-from attnmath.attention import attention
-from attnmath.cost import (
+from attnmath import checks
+from attnmath.fixed_attention import mechanisms
+from attnmath.linear_cost.kernels import linear_attention
+from attnmath.operator import cost, online
+from attnmath.operator.attention import attention
+from attnmath.operator.cost import (
     attention_operations,
     attention_traffic,
     counted_attention,
@@ -23,8 +26,7 @@ from attnmath.cost import (
     projection_operations,
     random_inputs,
 )
-from attnmath.kernels import linear_attention
-from attnmath.online import Summary, merge, online_attention, summarise
+from attnmath.operator.online import Summary, merge, online_attention, summarise
 
 
 @given(n=st.integers(1, 5), d=st.integers(1, 4), d_v=st.integers(1, 3))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.depth import attention_stack, relative_residual
+from attnmath.encoder_decoder.depth import attention_stack, relative_residual
 
 
 @given(seed=st.integers(0, 99), scale=st.floats(1e-6, 1e6))

@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, special, stats
 
 from attnmath import checks, estimate
-from attnmath import dot_product as dp
+from attnmath.operator import dot_product as dp
 
 
 @pytest.mark.parametrize("law", dp.COMPONENT_LAWS.values(), ids=lambda law: law.name)

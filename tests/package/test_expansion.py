@@ -10,8 +10,8 @@ from backends import both_backends, make, torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.attention import attention, softmax
-from attnmath.expansion import expanded_attention
+from attnmath.linear_cost.expansion import expanded_attention
+from attnmath.operator.attention import attention, softmax
 
 
 def inputs(n: int = 7, m: int = 9, seed: int = 0, size: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,8 +8,8 @@ from backends import both_backends, make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import experts
-from attnmath.attention import softmax
+from attnmath.matrix import experts
+from attnmath.operator.attention import softmax
 
 
 @both_backends

@@ -12,8 +12,8 @@ from backends import both_backends, make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import feature_maps as maps
-from attnmath import kernels
+from attnmath.linear_cost import feature_maps as maps
+from attnmath.linear_cost import kernels
 
 POINTS = np.random.default_rng(5).standard_normal((2, 4, 3))
 

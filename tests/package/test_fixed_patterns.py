@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.fixed_patterns import EDGES, ENDS, PATTERNS, cubic_weights, fixed_pattern, fixed_patterns
+from attnmath.fixed_attention.fixed_patterns import EDGES, ENDS, PATTERNS, cubic_weights, fixed_pattern, fixed_patterns
 
 sizes = st.integers(1, 12)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnmath.frozen_heads import frozen_projection, inputs_for, invariant, logit_moments, logits
-from attnmath.random_features.projections import orthogonal
+from attnmath.fixed_attention.frozen_heads import frozen_projection, inputs_for, invariant, logit_moments, logits
+from attnmath.linear_cost.random_features.projections import orthogonal
 
 
 def heads(h: int, d_k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

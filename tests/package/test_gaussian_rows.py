@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from attnmath import gaussian_rows
-from attnmath.attention import entropy, softmax
+from attnmath.operator import gaussian_rows
+from attnmath.operator.attention import entropy, softmax
 
 
 @pytest.mark.parametrize("deviation", [0.1, 1.0, 3.0, 12.0])

@@ -11,8 +11,8 @@ from backends import both_backends, make, torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.attention import attention, causal_mask, padding_mask, softmax, softmax_jacobian
-from attnmath.gradients import attention_gradients, softmax_pullback, stack_gradients, stage_gradients
+from attnmath.operator.attention import attention, causal_mask, padding_mask, softmax, softmax_jacobian
+from attnmath.operator.gradients import attention_gradients, softmax_pullback, stack_gradients, stage_gradients
 
 EPS = np.finfo(np.float64).eps
 NAMES = ("X", "W_Q", "W_K", "W_V")

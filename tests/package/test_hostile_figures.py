@@ -20,10 +20,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import attnmath.figures
-from attnmath.devices import torch_device
+from attnlab.devices import torch_device
+from attnlab.recall.results import Cell
+from attnlab.translation.task import draw_language
 from attnmath.estimate import Estimate
-from attnmath.recall.results import Cell
-from attnmath.translation.task import draw_language
 
 TWO = Estimate(np.asarray([1.0, 2.0]), np.full(2, 0.1))
 WORDS = {"xlabel": "x", "ylabel": "y"}

@@ -15,7 +15,7 @@ import pytest
 from backends import make
 
 import attnmath
-from attnmath.online import Summary
+from attnmath.operator.online import Summary
 
 FUNCTIONS = hostile.public_functions()
 

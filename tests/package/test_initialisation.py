@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from backends import torch_or_skip
 
-from attnmath import checks, estimate, initialisation
-from attnmath.initialisation import chain_gains, gains, measured_chain, measured_gains, scaled_scores
+from attnmath import checks, estimate
+from attnmath.operator import initialisation
+from attnmath.operator.initialisation import chain_gains, gains, measured_chain, measured_gains, scaled_scores
 
 
 def within(found: estimate.Estimate, expected, errors: float = 4) -> bool:

@@ -8,8 +8,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from attnmath import johnson_lindenstrauss as jl
-from attnmath.random_features.projections import orthogonal
+from attnmath.fixed_attention import johnson_lindenstrauss as jl
+from attnmath.linear_cost.random_features.projections import orthogonal
 
 
 @pytest.mark.parametrize(("n", "epsilon", "k"), [(10**4, 0.1, 7895), (10**5, 0.1, 9869), (10**6, 0.1, 11842)])

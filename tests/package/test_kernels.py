@@ -10,8 +10,9 @@ from backends import both_backends, make, torch_or_skip
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from attnmath import cost, kernels
-from attnmath.attention import causal_mask
+from attnmath.linear_cost import kernels
+from attnmath.operator import cost
+from attnmath.operator.attention import causal_mask
 
 
 def inputs(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

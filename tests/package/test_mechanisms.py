@@ -9,11 +9,12 @@ from backends import torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import cost, mechanisms
-from attnmath.fixed_patterns import PATTERNS, fixed_pattern
-from attnmath.mechanisms import MECHANISMS, head_operations, kept_numbers, layer_parameters
-from attnmath.random_features import maps
-from attnmath.random_features.attention import performer_attention
+from attnmath.fixed_attention import mechanisms
+from attnmath.fixed_attention.fixed_patterns import PATTERNS, fixed_pattern
+from attnmath.fixed_attention.mechanisms import MECHANISMS, head_operations, kept_numbers, layer_parameters
+from attnmath.linear_cost.random_features import maps
+from attnmath.linear_cost.random_features.performer import performer_attention
+from attnmath.operator import cost
 
 
 def trained(mechanism: str, *sizes, **options) -> int:

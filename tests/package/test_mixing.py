@@ -11,9 +11,9 @@ from backends import both_backends, make, stochastic, torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import mixing, spectrum
-from attnmath.attention import softmax
-from attnmath.derive import spectrum as exact
+from attnmath import symbols as exact
+from attnmath.matrix import mixing, spectrum
+from attnmath.operator.attention import softmax
 
 sizes, seeds = st.integers(1, 7), st.integers(0, 99)
 

@@ -7,7 +7,7 @@ import pytest
 from backends import both_backends, make
 from scipy import linalg, optimize
 
-from attnmath.random_features import optimal, variance
+from attnmath.linear_cost.random_features import optimal, variance
 
 rng = np.random.default_rng(8)
 D = 4

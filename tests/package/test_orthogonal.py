@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from attnmath.random_features import orthogonal, projections
+from attnmath.linear_cost.random_features import orthogonal, projections
 
 mp.mp.dps = 60
 SQUARES = [0.0, 1e-12, 1e-3, 0.5, 2.0, 9.0, 30.0, 100.0, 200.0, 1000.0, 1e6]

@@ -8,9 +8,9 @@ from backends import both_backends, make, stochastic, torch_or_skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import patterns
-from attnmath.attention import causal_mask, padding_mask, softmax
-from attnmath.spectrum import spectral_norm
+from attnmath.matrix import patterns
+from attnmath.matrix.spectrum import spectral_norm
+from attnmath.operator.attention import causal_mask, padding_mask, softmax
 
 sizes = st.integers(1, 12)
 

@@ -9,9 +9,9 @@ from backends import both_backends, make, torch_or_skip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnmath.attention import causal_mask
-from attnmath.random_features import maps
-from attnmath.random_features.attention import attention_estimate, kernel_estimate, performer_attention
+from attnmath.linear_cost.random_features import maps
+from attnmath.linear_cost.random_features.performer import attention_estimate, kernel_estimate, performer_attention
+from attnmath.operator.attention import causal_mask
 
 OMEGA = np.random.default_rng(1).standard_normal((16, 4))
 TURNED = np.diag([2.0, 1.0, 0.5, 1.0])

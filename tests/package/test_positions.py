@@ -10,7 +10,7 @@ from backends import both_backends, make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath.positions import frequencies, rotary, shift_matrix, sinusoidal
+from attnmath.fixed_attention.positions import frequencies, rotary, shift_matrix, sinusoidal
 
 even = st.integers(1, 6).map(lambda half: 2 * half)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg, stats
 
-from attnmath.random_features import projections
+from attnmath.linear_cost.random_features import projections
 
 SIZES = [(1, 1), (1, 5), (3, 5), (5, 5), (7, 5), (15, 5), (3, 1), (130, 64)]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from backends import both_backends, make
 
-from attnmath.random_features import maps
-from attnmath.random_features.attention import kernel_estimate
+from attnmath.linear_cost.random_features import maps
+from attnmath.linear_cost.random_features.performer import kernel_estimate
 
 X = np.asarray([[0.3, -0.5, 0.2], [0.0, 0.4, 0.9]])
 Y = np.asarray([[-0.2, 0.6, 0.1], [0.5, 0.5, -0.5], [1.0, 0.0, 0.0]])

@@ -6,12 +6,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import sympy as sp
+from attnmath.symbols import degrees_of_freedom, factorisation_jacobian
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import rank
-from attnmath.derive.rank import degrees_of_freedom, factorisation_jacobian
 from attnmath.figures import quantile_bands
+from attnmath.matrix import rank
 
 
 @given(n=st.integers(1, 6), m=st.integers(1, 6), r=st.integers(1, 6), seed=st.integers(0, 50))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import patterns
-from attnmath.reachability import layers_to_reach, reach
+from attnmath.fixed_attention.reachability import layers_to_reach, reach
+from attnmath.matrix import patterns
 
 
 def random_masks(layers: int, n: int, seed: int, share: float = 0.3) -> np.ndarray:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import rank
-from attnmath.attention import attention_weights
-from attnmath.residual_attention import largest_entries, linformer_weights, low_rank_plus_sparse
+from attnmath.encoder_decoder.residual_attention import largest_entries, linformer_weights, low_rank_plus_sparse
+from attnmath.matrix import rank
+from attnmath.operator.attention import attention_weights
 
 
 @given(kept=st.integers(0, 6), seed=st.integers(0, 30))

@@ -24,11 +24,11 @@ from jaxtyping import AbstractArray, Float, Int, TypeCheckError, jaxtyped
 from numpy.typing import NDArray
 from test_hostile_figures import DRAWING, FIGURES, MEASURING, OTHERS
 
+from attnlab.heads import Decoders, Heads, encoder, load_decoders, load_heads
+from attnlab.heads.encoder import Encoder
 from attnmath.arrays import Array, ArrayLike, Numpy, Readable
 from attnmath.estimate import Estimate
-from attnmath.gradients import StageGradients
-from attnmath.heads import Decoders, Heads, encoder, load_decoders, load_heads
-from attnmath.heads.encoder import Encoder
+from attnmath.operator.gradients import StageGradients
 
 checked = jaxtyped(typechecker=beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True)))
 rows = hostile.rows
@@ -359,8 +359,8 @@ def test_methods_say_their_shapes() -> None:
 
 def test_models_say_their_shapes() -> None:
     torch = torch_or_skip()
-    from attnmath.heads import decoder
-    from attnmath.recall import models
+    from attnlab.heads import decoder
+    from attnlab.recall import models
 
     def forward(module: Any, x: Any) -> Any:
         return checked(type(module).forward)(module, x)

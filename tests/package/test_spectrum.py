@@ -12,9 +12,9 @@ from backends import both_backends, make, stochastic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnmath import mixing, spectrum
-from attnmath.derive import spectrum as exact
+from attnmath import symbols as exact
 from attnmath.figures import decays_beside_predictions, dots_by_layer, rates_on_the_diagonal, unit_disc
+from attnmath.matrix import mixing, spectrum
 
 sizes, seeds = st.integers(1, 7), st.integers(0, 99)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from backends import both_backends, make
 
-from attnmath.random_features import maps, variance
-from attnmath.random_features.optimal import optimal_aderf, optimal_sderf
+from attnmath.linear_cost.random_features import maps, variance
+from attnmath.linear_cost.random_features.optimal import optimal_aderf, optimal_sderf
 
 rng = np.random.default_rng(5)
 D = 3

@@ -21,9 +21,9 @@ sys.path.insert(0, str(EXTENSIONS))
 import ledger_pages  # noqa: E402
 import signs  # noqa: E402
 
-from attnmath.ledger import VERDICTS, Card, Claim, Evidence, LedgerError  # noqa: E402
-from attnmath.ledger.claims import MIME  # noqa: E402
-from attnmath.ledger.coverage import anchor_of, tags_of  # noqa: E402
+from linewise.ledger import VERDICTS, Card, Claim, Evidence, LedgerError  # noqa: E402
+from linewise.ledger.claims import MIME  # noqa: E402
+from linewise.ledger.coverage import anchor_of, tags_of  # noqa: E402
 
 
 def test_equation_numbers():

@@ -17,7 +17,7 @@ from site_checks import parse
 
 import figure_scripts
 import stamps
-from attnmath.ledger.coverage import read_sources
+from linewise.ledger.coverage import read_sources
 
 sys.path.insert(0, str(ROOT / "_ext"))
 

@@ -17,13 +17,15 @@ import pytest
 from conftest import ROOT
 from playwright.sync_api import Browser, Locator, Page
 
-from attnmath import attention, rank, sparsity
-from attnmath.experiments.sparse_rows import mean_sparsity
-from attnmath.heads import load_heads
-from attnmath.heads.example import HEAD, LAYER, four_tokens
-from attnmath.random_features import variance
-from attnmath.random_features.attention import kernel_estimate
-from attnmath.random_features.maps import positive
+from attnlab.experiments.sparse_rows import mean_sparsity
+from attnlab.heads import load_heads
+from attnlab.heads.example import HEAD, LAYER, four_tokens
+from attnmath import sparsity
+from attnmath.linear_cost.random_features import variance
+from attnmath.linear_cost.random_features.maps import positive
+from attnmath.linear_cost.random_features.performer import kernel_estimate
+from attnmath.matrix import rank
+from attnmath.operator import attention
 
 sys.path.insert(0, str(ROOT / "_ext"))
 

@@ -134,7 +134,7 @@ def test_the_inventory_names_the_project(site):
     assert head[1:] == [b"# Project: Attention, Checked", b"# Version: " + attnmath.__version__.encode()]
     with (site / "objects.inv").open("rb") as stream:
         inventory = InventoryFile.load(stream, "", lambda a, b: b)
-    assert "attnmath.attention.attention" in inventory["py:function"]
+    assert "attnmath.operator.attention.attention" in inventory["py:function"]
     assert "effective rank" in inventory["std:term"]
 
 
@@ -142,7 +142,7 @@ def test_the_index_has_functions_terms_and_symbols_and_its_numbers_in_order(site
     index = [
         a.get_text() for a in check.parse((site / "genindex.html").read_text(encoding="utf-8")).select("article a")
     ]
-    assert {"attention() (in module attnmath.attention)", "effective rank", "有效秩"} <= set(index)
+    assert {"attention() (in module attnmath.operator.attention)", "effective rank", "有效秩"} <= set(index)
     numbers = [entry for entry in index if entry.startswith("(5.1.")]
     assert numbers == sorted(numbers, key=lambda entry: int(re.findall(r"\d+", entry)[-1]))
 
@@ -150,9 +150,9 @@ def test_the_index_has_functions_terms_and_symbols_and_its_numbers_in_order(site
 def test_signatures_show_shapes_and_lead_to_what_they_name(site):
     html = (site / "reference/api/what_attention_computes.html").read_text(encoding="utf-8")
     page = check.parse(
-        html[html.index('<dt class="sig sig-object py" id="attnmath.attention.softmax_jacobian"') :][:20000]
+        html[html.index('<dt class="sig sig-object py" id="attnmath.operator.attention.softmax_jacobian"') :][:20000]
     )
-    signature = page.find(id="attnmath.attention.softmax_jacobian")
+    signature = page.find(id="attnmath.operator.attention.softmax_jacobian")
     assert "y: Real[ArrayLike, '... n'],) → Float[Array, '... n n']" in signature.get_text().replace("\n", "")
     assert [a["href"] for a in signature.select("a.reference")] == [
         "ground.html#module-attnmath.arrays", "ground.html#attnmath.arrays.ArrayLike",
@@ -166,7 +166,7 @@ def test_signatures_show_shapes_and_lead_to_what_they_name(site):
 def test_imports_of_a_chapter_lead_to_the_reference(site):
     html = (site / "chapters/operator/softmax.html").read_text(encoding="utf-8")
     links = re.findall(r'<a class="api-link" href="([^"]+)">(?:<span class="n">)?(\w+)', html)
-    assert ("../../reference/api/what_attention_computes.html#attnmath.attention.softmax", "softmax") in links
+    assert ("../../reference/api/what_attention_computes.html#attnmath.operator.attention.softmax", "softmax") in links
 
 
 @pytest.mark.parametrize("module", [api, finding, notation, symbol_links, terms])

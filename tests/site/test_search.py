@@ -25,7 +25,7 @@ FIRST = {
     r"\varphi": "reference/notation.html#symbol-attention-in-linear-cost-phi",
     r"\gamma": "reference/notation.html#symbol-chance-gamma",
     "S(a)": "reference/notation.html#symbol-sparsity-capital-s",
-    "effective_rank": "reference/api/what_is_true_of_it.html#attnmath.rank.effective_rank",
+    "effective_rank": "reference/api/what_is_true_of_it.html#attnmath.matrix.rank.effective_rank",
     "R.5": "chapters/linear_cost/linear_time.html#equation-R.5",
     "5.5.4": "coverage.html#coverage-5-5-4",
     "缩放因子": "reference/glossary.html#term-scaling-factor",
@@ -36,7 +36,7 @@ FIRST = {
     "sigma": "reference/notation.html#symbol-chance-sigma",
     "Variance of the score": "chapters/operator/scaling.html#claim-5.1.5",
     "report/locality-of-weights": "chapters/fixed_attention/fixed_patterns.html#claim-report-locality-of-weights",
-    "softmax_jacobian": "reference/api/what_attention_computes.html#attnmath.attention.softmax_jacobian",
+    "softmax_jacobian": "reference/api/what_attention_computes.html#attnmath.operator.attention.softmax_jacobian",
 }
 
 

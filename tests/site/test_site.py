@@ -13,8 +13,8 @@ from bs4 import BeautifulSoup
 from conftest import ROOT
 from site_checks import GENERATED, parse, parse_frame
 
-from attnmath.ledger import collate
-from attnmath.ledger.coverage import read_sources
+from linewise.ledger import collate
+from linewise.ledger.coverage import read_sources
 
 
 @cache

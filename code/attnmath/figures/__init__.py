@@ -15,12 +15,12 @@
 """
 
 from attnmath.figures.curves import curves, estimates_against
+from attnmath.figures.designs import recall_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
 from attnmath.figures.lines import against_prediction, falling, family, letter_panels, ordered_colours
-from attnmath.figures.recall import recall_against
+from attnmath.figures.methods import clouds_over_diagonal, errors_by_method, times_by_method
 from attnmath.figures.show import show
-from attnmath.figures.sparsity import clouds_over_diagonal, errors_by_method, times_by_method
-from attnmath.figures.spectrum import (
+from attnmath.figures.spectra import (
     decays_beside_predictions,
     dots_by_layer,
     quantile_bands,

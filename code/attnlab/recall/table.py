@@ -1,0 +1,74 @@
+"""The table of results: its columns, and the settings of the shipped one; readable without torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from attnlab.sweeps.tables import Table
+from attnmath.checks import number, one_of
+
+#: The attentions under test, in the order of every table and figure.
+ATTENTION_NAMES = ("softmax", "relu^2", "elu+1", "identity", "decay")
+#: What the fixed parameter of each attention is: its name, and the values tried, from spread rows to concentrated ones.
+PARAMETERS: Mapping[str, tuple[str, tuple[float, ...]]] = MappingProxyType({
+    "softmax": ("inverse temperature", (0.125, 0.25, 0.5, 1.0, 4.0)),
+    "relu^2": ("bias", (8.0, 4.0, 2.0, 0.0, -1.0)),
+    "elu+1": ("power of the features", (1.0, 2.0, 4.0, 8.0)),
+    "identity": ("power of the score, its sign kept", (1.0, 2.0, 3.0)),
+    "decay": ("rate", (0.999, 0.97, 0.9, 0.6, 0.3)),
+})  # fmt: skip
+#: The article's own forms: no temperature, no bias, no power. (It leaves the rate of decay open.)
+STANDARD: Mapping[str, float] = MappingProxyType(
+    {"softmax": 1.0, "relu^2": 0.0, "elu+1": 1.0, "identity": 1.0, "decay": 0.9}
+)
+#: Columns of the table: the settings of a run, what it measured, and where it ran.
+SETTINGS = ("attention", "parameter", "unit", "pairs", "head", "width", "seed", "steps", "batch", "rate")
+MEASURES = ("validation", "recall", "target", "S", "support")
+COLUMNS = (*SETTINGS, *MEASURES, "device")
+#: The designs behind the shipped table, and the seeds and learning rates that each of their settings gets.
+DESIGNS = ("concentration", "width", "pairs")
+SEEDS, RATES = (0, 1, 2, 3, 4), (0.0027, 0.008, 0.024, 0.072, 0.216, 0.648)
+
+
+def check_parameter(attention: str, parameter: float) -> float:
+    """Return the parameter of an attention if it is one: of softmax and the powers above 0, of decay in (0, 1]."""
+    one_of(attention, ATTENTION_NAMES, "attention")
+    parameter = number(parameter, "parameter")
+    if not math.isfinite(parameter):
+        raise ValueError(f"parameter: expected a finite number, got {parameter}")
+    if attention != "relu^2" and parameter <= 0:
+        raise ValueError(f"parameter: expected a number above 0 for {attention}, got {parameter:g}")
+    if attention == "decay" and parameter > 1:
+        raise ValueError(f"parameter: expected a rate of decay of at most 1, got {parameter:g}")
+    return parameter
+
+
+def _parsed(name: str, value: str) -> Any:
+    if name == "unit":
+        return {"True": True, "False": False}[value]
+    if name == "device":
+        return value + ""  # None, of a line that was cut short, is no device
+    if name == "attention":
+        if value not in ATTENTION_NAMES:
+            raise ValueError(value)
+        return value
+    return float(value) if name in {"parameter", "rate", *MEASURES} else int(value)
+
+
+def _place(row: Mapping[str, object]) -> tuple[object, ...]:
+    return ATTENTION_NAMES.index(str(row["attention"])), *(row[name] for name in SETTINGS[1:])
+
+
+TABLE = Table(COLUMNS, SETTINGS, _parsed, _place)
+
+
+def read_table(path: str | Path) -> list[dict[str, Any]]:
+    """Read the rows of a table; a line that an interruption cut short is left out, and so is a run that occurs twice.
+
+    Raises `ValueError` if the file is not such a table.
+    """
+    return TABLE.read(path)

@@ -1,0 +1,218 @@
+"""Attention by random features in time O(n): the weight of key j for query i is the estimate of exp(scale q_i . k_j).
+
+Each feature is a value times exp(exponent). The largest exponent that a feature has over the keys is taken out of its
+keys and given to the queries, and then the largest over the features out of each query. A query's factor cancels in
+the quotient, so both shifts leave the output as it is; and where all values are positive the denominator is at least 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+from array_api_compat import array_namespace, device, is_torch_array
+from jaxtyping import Float, Real
+
+from attnmath.arrays import Array, ArrayLike
+from attnmath.checks import (
+    describe,
+    finite,
+    fits_memory,
+    flag,
+    in_range,
+    instance,
+    positive,
+    positive_integer,
+    real_array,
+    same_batches,
+    same_dtype,
+    silent,
+)
+from attnmath.linear_cost.random_features.maps import RandomFeatures
+
+
+def kernel_estimate(
+    X: Real[ArrayLike, "... n d"], Y: Real[ArrayLike, "... m d"], features: RandomFeatures
+) -> Float[Array, "... n m"]:
+    """Estimates of exp(x . y) for all rows x of X and y of Y: the products of their features, summed over the features.
+
+    Computed in double precision. An estimate comes out as 0 if it is below the range of the dtype, or below 10^-300 of
+    the largest in its row, or so.
+
+    >>> from attnmath.linear_cost.random_features.maps import positive
+    >>> kernel_estimate([[0.0]], [[0.0], [1.0]], positive([[0.5], [-0.5]])).round(6)
+    array([[1.     , 0.68394]])
+    """
+    X, Y = _vectors(X, Y, features, "X", "Y")
+    fits_memory("X, Y", X.shape[-2], Y.shape[-2])
+    xp, dtype = array_namespace(X, Y), X.dtype
+    X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
+    with silent():
+        values, exponents, rows = features.key_parts(Y)
+        exponents = exponents + rows
+        shift = _constant(xp.max(exponents, axis=-2, keepdims=True))
+        F_k = _times(values, xp.exp(exponents - shift))
+        values, exponents, rows = features.query_parts(X)
+        exponents = exponents + (shift + 2 * features.offsets(X))
+        top = _constant(xp.max(exponents, axis=-1, keepdims=True))
+        F_q = _times(values, xp.exp(exponents - top))
+        estimate = xp.matmul(F_q, xp.matrix_transpose(F_k)) * xp.exp(rows + top)
+        return in_range(xp.astype(in_range(estimate, "X, Y, features"), dtype), "X, Y, features")
+
+
+def attention_estimate(
+    Q: Real[ArrayLike, "... n d_k"],
+    K: Real[ArrayLike, "... m d_k"],
+    features: RandomFeatures,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+) -> Float[Array, "... n m"]:
+    """The attention weights that `performer_attention` gives without forming them: its output for V = I.
+
+    >>> from attnmath.linear_cost.random_features.maps import positive
+    >>> attention_estimate([[0.0]], [[0.0], [0.0]], positive([[0.5]]))
+    array([[0.5, 0.5]])
+    """
+    Q, K = _vectors(Q, K, features, "Q", "K")
+    xp, m = array_namespace(Q, K), K.shape[-2]
+    fits_memory("Q, K", m, max(m, Q.shape[-2]))
+    identity = xp.eye(m, dtype=K.dtype, device=device(K))
+    return performer_attention(Q, K, identity, features, scale=scale, causal=causal)
+
+
+def performer_attention(
+    Q: Real[ArrayLike, "... n d_k"],
+    K: Real[ArrayLike, "... m d_k"],
+    V: Real[ArrayLike, "... m d_v"],
+    features: RandomFeatures,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    chunk: int = 256,
+) -> Float[Array, "... n d_v"]:
+    """Attention with the estimated kernel in time O(n): the report's section 3.3.3, stable.
+
+    features : a map of `attnmath.linear_cost.random_features.maps`, of q sqrt(scale) and of k sqrt(scale).
+    scale : of the scores, 1/sqrt(d_k) unless given (the report has none: 1).
+    causal : query i takes the keys j <= i only (n = m); what comes later does not change it.
+    chunk : rows worked on at once. The memory beside the arguments, the result and a few copies of V and of the result
+        is O(chunk * r + r * d_v), and chunk^2 numbers more in the causal form.
+
+    There is no epsilon in the denominator. Trigonometric weights may be negative, and so may their sum: the
+    signs are kept, and a query whose weights sum to 0 has no mean, which is a `ValueError`.
+
+    >>> from attnmath.linear_cost.random_features.maps import positive
+    >>> performer_attention([[0.0]], [[0.0], [0.0]], [[1.0], [5.0]], positive([[0.5]]))
+    array([[3.]])
+    """
+    Q, K = _vectors(Q, K, features, "Q", "K")
+    V = finite(real_array(V, "V", at_least=2), "V")
+    same_dtype(K=K, V=V)
+    same_batches(Q=Q, K=K, V=V)
+    causal, chunk = flag(causal, "causal"), positive_integer(chunk, "chunk")
+    root = math.sqrt(1 / math.sqrt(Q.shape[-1]) if scale is None else positive(scale, "scale"))
+    if V.shape[-2] != K.shape[-2]:
+        raise ValueError(f"V: expected {K.shape[-2]} rows, one for each key, got {describe(V)}")
+    if causal and Q.shape[-2] != K.shape[-2]:
+        raise ValueError(f"causal: expected as many queries as keys, got {describe(Q)} and {describe(K)}")
+    xp, dtype = array_namespace(Q, K, V), V.dtype
+    if dtype.itemsize < 4:  # sums over many keys leave the range of half precision
+        Q, K, V = (xp.astype(a, xp.float32) for a in (Q, K, V))
+    with silent():
+        V = xp.concat([V, xp.ones_like(V[..., :1])], axis=-1)  # the last column sums the weights
+        out = (_causal if causal else _all_keys)(Q, K, V, features, root, chunk)
+        sums = in_range(out[..., -1:], "Q, K, scale, features")
+        if bool(xp.any(sums == 0)):
+            raise ValueError("Q, K, features: expected weights that do not sum to 0, got a query for which they do")
+        return in_range(xp.astype(out[..., :-1] / sums, dtype), "Q, K, V, scale, features")
+
+
+def _all_keys(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float, chunk: int) -> Array:
+    """Return the weighted sums of the rows of V, each query's up to a factor."""
+    xp = array_namespace(Q, K, V)
+    shift = state = None
+    for low in range(0, K.shape[-2], chunk):
+        values, exponents, rows = features.key_parts(K[..., low : low + chunk, :] * root)
+        exponents = exponents + rows
+        top = _constant(xp.max(exponents, axis=-2, keepdims=True))
+        new = top if shift is None else xp.maximum(shift, top)
+        F_k = _times(values, xp.exp(exponents - new))
+        added = xp.matmul(xp.matrix_transpose(F_k), V[..., low : low + chunk, :])
+        state = added if state is None else state * xp.matrix_transpose(xp.exp(shift - new)) + added
+        shift = new
+    shift = shift + 2 * features.offsets(Q)
+    blocks = (Q[..., low : low + chunk, :] * root for low in range(0, Q.shape[-2], chunk))
+    return xp.concat([xp.matmul(_query_features(features, block, shift), state) for block in blocks], axis=-2)
+
+
+def _causal(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float, chunk: int) -> Array:
+    """Return what `_all_keys` does, over the keys j <= i.
+
+    Keys are shifted by the largest exponent of each feature up to the first row of a chunk, which is in the past of
+    every query there, so that no shift knows the future. Where a later row of the chunk rises above it by more than
+    `rise`, that row and those after it are computed again with the shift up to that row.
+    """
+    xp = array_namespace(Q, K, V)
+    rise = math.log(xp.finfo(V.dtype).max) / 4
+    shift = state = None
+    out = []
+    for low in range(0, K.shape[-2], chunk):
+        here = (..., slice(low, low + chunk), slice(None))
+        values, exponents, rows = features.key_parts(K[here] * root)
+        exponents = exponents + rows
+        top = _constant(xp.max(exponents, axis=-2, keepdims=True))
+        X, V_here = Q[here] * root, V[here]
+        size, start = X.shape[-2], 0
+        visible = xp.tril(xp.ones((size, size), dtype=V.dtype, device=device(V)))
+        while start < size:
+            now = _constant(xp.max(exponents[..., : start + 1, :], axis=-2, keepdims=True))
+            now = now if shift is None else xp.maximum(shift, now)
+            ahead = exponents - now
+            stop = _first_row(ahead > rise) if bool(xp.any(top - now > rise)) else size
+            F_k = _times(values, xp.exp(ahead if stop == size else xp.clip(ahead, max=rise)))
+            F_q = _query_features(features, X, now + 2 * features.offsets(X))
+            sums = xp.matmul(xp.matmul(F_q, xp.matrix_transpose(F_k)) * visible, V_here)
+            if state is not None:
+                sums = sums + xp.matmul(F_q, state * xp.matrix_transpose(xp.exp(shift - now)))
+            out.append(sums[..., start:stop, :])
+            start = stop
+        added = xp.matmul(xp.matrix_transpose(F_k), V_here)
+        state = added if state is None else state * xp.matrix_transpose(xp.exp(shift - now)) + added
+        shift = xp.maximum(now, top)
+        state = state * xp.matrix_transpose(xp.exp(now - shift))
+    return xp.concat(out, axis=-2)
+
+
+def _query_features(features: RandomFeatures, X: Array, shift: Array) -> Array:
+    """Return the features of queries with the keys' shift, times a factor: the largest exponential is 1."""
+    xp = array_namespace(X)
+    values, exponents = features.query_directions(X)
+    exponents = exponents + shift
+    return _times(values, xp.exp(exponents - _constant(xp.max(exponents, axis=-1, keepdims=True))))
+
+
+def _first_row(mask: Array) -> int:
+    """Return the first row that holds a True, in any batch."""
+    xp = array_namespace(mask)
+    rows = xp.any(xp.reshape(xp.any(mask, axis=-1), (-1, mask.shape[-2])), axis=0)
+    return int(xp.argmax(xp.astype(rows, xp.int64)))
+
+
+def _times(values: Array | None, exponentials: Array) -> Array:
+    return exponentials if values is None else values * exponentials
+
+
+def _constant(shift: Array) -> Array:
+    """Return a shift as a constant: it has no part in the output, and no gradient."""
+    return shift.detach() if is_torch_array(shift) else shift
+
+
+def _vectors(
+    X: Array, Y: Array, features: RandomFeatures, x: str, y: str
+) -> tuple[Float[Array, "... n d"], Float[Array, "... m d"]]:
+    X, Y = finite(real_array(X, x, at_least=2), x), finite(real_array(Y, y, at_least=2), y)
+    same_dtype(**{x: X, y: Y})
+    same_batches(**{x: X, y: Y})
+    instance(features, RandomFeatures, "features").check(X, x)
+    features.check(Y, y)
+    return X, Y

@@ -1,6 +1,0 @@
-"""What the sweeps of `attnmath.recall` and `attnmath.translation` have in common.
-
-* `tables` reads and writes tables of runs, without torch;
-* `runs` carries the missing runs out through joblib, and writes how a table came about;
-* `command` is the command line around them.
-"""

@@ -1,0 +1,265 @@
+r"""A derivation: a chain of displayed lines, each with its reason, each verified against the line before it.
+
+>>> from linewise.derive import Derivation, E, RandomVariable, Var, rules
+>>> x, a = RandomVariable("x"), sp.Symbol("a")
+>>> chain = Derivation(Var(a * x))
+>>> chain.step(E(a**2 * x**2) - E(a * x) ** 2, rules.definition_of_variance)
+>>> chain.step(a**2 * E(x**2) - a**2 * E(x) ** 2, rules.linearity,
+...            mistake=("the forgotten square", a * E(x**2) - a * E(x) ** 2))
+>>> chain.step(a * Var(x), rules.definition_of_variance)
+Traceback (most recent call last):
+    ...
+linewise.derive.derivation.DerivationError: line 4 does not follow from line 3 by definition of the variance
+
+A step names the rules that it uses (`linewise.derive.rules`), and may give its reason in other
+words; a step without a rule is plain algebra. A rule that the step does not need is refused:
+the reason on the page would not be the reason. Whatever a cell displays has been verified, since
+a line that does not follow raises.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import sympy as sp
+
+from attnmath.checks import instance
+from linewise.derive import notation
+from linewise.derive.equality import differs, equal, is_exceeded
+from linewise.derive.rule import contradiction
+from linewise.derive.rules import Rule
+
+_OPEN: list[list[Derivation]] = []
+_PLAIN = {"=": "=", r"\le": "<=", r"\ge": ">="}
+
+
+class DerivationError(AssertionError):
+    """A line that does not follow from the line before it, or a mistake that the check does not reject."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong line that a student or a program could write in place of the right one."""
+
+    name: str
+    line: sp.Expr
+
+
+@dataclass(frozen=True)
+class Line:
+    """A verified line: how it relates to the line before it, why, and by which rules."""
+
+    value: Any
+    relation: str = "="
+    reason: str = ""
+    rules: tuple[Rule, ...] = ()
+    gap: Any = None
+    mistake: Mistake | None = None
+
+
+@dataclass
+class Derivation:
+    """A chain of lines that starts at `start`; see the module for how it is used.
+
+    start : a sympy expression or an explicit matrix of them.
+    name : what the derivation shows, in words; the heading of the displayed block.
+    displayed : whether a page has shown it.
+    """
+
+    start: Any
+    name: str = ""
+    _lines: list[Line] = field(init=False, repr=False)
+    displayed: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self._lines = [Line(_exact(self.start, "start"))]
+        for derivations in _OPEN:
+            derivations.append(self)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The verified lines; only a step adds one."""
+        return tuple(self._lines)
+
+    @property
+    def result(self) -> Any:
+        """The last line."""
+        return self.lines[-1].value
+
+    @property
+    def meanings(self) -> tuple[tuple[Any, Any], ...]:
+        """What the chain takes symbols to stand for, by its definitions and by those of what it rests on."""
+        return tuple(meaning for line in self.lines for rule in line.rules for meaning in rule.meanings)
+
+    @property
+    def mistakes(self) -> list[Mistake]:
+        """The named mistakes, each of which its step rejected."""
+        return [line.mistake for line in self.lines if line.mistake]
+
+    def step(self, line: Any, *rules: Rule, because: str = "", mistake: tuple[str, Any] | None = None) -> None:
+        """Add a line that equals the one before it, by the rules named and algebra.
+
+        because : the reason in words; the words of the rules unless given, and required where no rule is named.
+        mistake : a name and a wrong line, which the same check must reject.
+
+        Raises `DerivationError` when the line does not follow, when it repeats the line before it, when
+        a rule is not needed, when the definitions of the chain contradict one another, and when the mistake passes.
+        """
+        for rule in rules:
+            instance(rule, Rule, "rules")
+        self._add(Line(_exact(line, "line"), "=", _reason(rules, because), rules, None, _mistake(mistake)))
+
+    def at_most(self, line: Any, *rules: Rule, gap: Any, because: str, mistake: tuple[str, Any] | None = None) -> None:
+        """Add a line that is at least the one before it: line = before + gap, and gap is visibly non-negative.
+
+        gap : an expression that sympy finds non-negative from the assumptions on its symbols.
+        """
+        self._add(Line(_exact(line, "line"), r"\le", because, rules, _exact(gap, "gap"), _mistake(mistake)))
+
+    def at_least(self, line: Any, *rules: Rule, gap: Any, because: str, mistake: tuple[str, Any] | None = None) -> None:
+        """Add a line that is at most the one before it: line = before - gap, and gap is visibly non-negative."""
+        self._add(Line(_exact(line, "line"), r"\ge", because, rules, _exact(gap, "gap"), _mistake(mistake)))
+
+    def follows(self, before: Any, line: Line) -> bool:
+        """Return whether a line follows from the one before it by its own rules."""
+        if line.gap is None:
+            return equal(before, line.value, line.rules)
+        sign = 1 if line.relation == r"\le" else -1
+        return notation.non_negative(line.gap) and equal(before + sign * line.gap, line.value, line.rules)
+
+    def _add(self, line: Line) -> None:
+        before, number = self.result, len(self._lines) + 1
+        if line.value == before:
+            raise DerivationError(f"line {number} repeats line {number - 1}: a step changes something")
+        new = [meaning for rule in line.rules for meaning in rule.meanings]
+        if new and (words := contradiction([*self.meanings, *new])):
+            raise DerivationError(f"line {number}: the definitions of the chain contradict one another, {words}")
+        if not self.follows(before, line):
+            raise DerivationError(f"line {number} does not follow from line {number - 1} by {line.reason}")
+        for rule in line.rules:
+            fewer = tuple(r for r in line.rules if r is not rule)
+            if self.follows(before, replace(line, rules=fewer)):
+                raise DerivationError(f"line {number}: the step holds without the rule {rule.words!r}")
+        if line.mistake and not self._rejects(before, line):
+            raise DerivationError(f"line {number}: the mistake {line.mistake.name!r} passes the same check")
+        self._lines.append(line)
+
+    @staticmethod
+    def _rejects(before: Any, line: Line) -> bool:
+        """Return whether the mistake of a line is certainly wrong: a wrong value, or a bound that fails at a point."""
+        wrong = line.mistake.line if line.mistake else before
+        if line.gap is None:
+            return differs(before, wrong, line.rules)
+        lower, upper = (before, wrong) if line.relation == r"\le" else (wrong, before)
+        return is_exceeded(lower, upper, line.rules)
+
+    def record(self) -> dict[str, Any]:
+        """Return what a machine keeps: the lines, their reasons, and the mistakes that were rejected."""
+        steps = [{"line": notation.latex(x.value), "relation": x.relation, "reason": x.reason} for x in self.lines]
+        mistakes = [{"name": m.name, "line": notation.latex(m.line)} for m in self.mistakes]
+        return {"name": self.name, "lines": steps, "mistakes": mistakes}
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        self.displayed = True  # so that the card of its claim does not display it again
+        return {"text/plain": str(self), "text/html": self.html(), "text/latex": self.latex()}
+
+    def __str__(self) -> str:
+        first, *rest = self.lines
+        width = len(rest)
+        body = [f"  {_PLAIN[x.relation]} {x.value}    ({x.reason})" for x in rest]
+        wrong = [f"  rejected, {m.name}: {m.line}" for m in self.mistakes]
+        return "\n".join([f"{self.name or 'derivation'}, {width} steps", f"    {first.value}", *body, *wrong])
+
+    __repr__ = __str__
+
+    def latex(self) -> str:
+        """Return one aligned block, reasons beside the lines."""
+        first, *rest = self.lines
+        rows = [rf"&{x.relation} {notation.latex(x.value)} && \text{{{notation.tex_words(x.reason)}}}" for x in rest]
+        return "\\begin{aligned}\n" + notation.latex(first.value) + " " + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+    def html(self) -> str:
+        """Return the block as HTML: a line of mathematics and its reason in each row, and the mistakes folded below."""
+        first, *rest = self.lines
+        rows = []
+        for k, x in enumerate(rest):
+            left = _formula(notation.latex(first.value)) if k == 0 else ""
+            line = _formula(rf"{x.relation} {notation.latex(x.value)}")
+            rows.append(
+                f'<div class="line"><span class="left">{left}</span><span class="right">{line}</span>'
+                f'<span class="reason">{notation.html_words(x.reason)}</span></div>'
+            )
+        head = f'<div class="derivation-name">{notation.html_words(self.name)}</div>' if self.name else ""
+        wrong = "".join(
+            f"<li>{notation.html_words(m.name)}: {_formula(notation.latex(m.line))}</li>" for m in self.mistakes
+        )
+        title = "A common mistake, rejected" if len(self.mistakes) == 1 else "Common mistakes, rejected"
+        folded = f"<details><summary>{title}</summary><ul>{wrong}</ul></details>" if wrong else ""
+        return f'<div class="derivation mathjax_process tex2jax_process">{head}{"".join(rows)}{folded}</div>'
+
+
+def identity(
+    left: Any, right: Any, *rules: Rule, because: str = "", mistake: tuple[str, Any] | None = None, name: str = ""
+) -> Derivation:
+    """A derivation of one step: left = right.
+
+    >>> x = sp.Symbol("x")
+    >>> print(identity((x + 1) ** 2, x**2 + 2 * x + 1, because="expand", mistake=("no middle term", x**2 + 1)))
+    derivation, 1 steps
+        (x + 1)**2
+      = x**2 + 2*x + 1    (expand)
+      rejected, no middle term: x**2 + 1
+    """
+    chain = Derivation(left, name)
+    chain.step(right, *rules, because=because, mistake=mistake)
+    return chain
+
+
+@contextmanager
+def collected() -> Iterator[list[Derivation]]:
+    """Collect every derivation that is begun inside the block, so that a test can try to break each of them."""
+    found: list[Derivation] = []
+    _OPEN.append(found)
+    try:
+        yield found
+    finally:
+        _OPEN.remove(found)
+
+
+def _exact(value: Any, argument: str) -> Any:
+    """Return an exact sympy expression or matrix; refuse floats, strings and whatever else."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return sp.Integer(value)
+    if isinstance(value, sp.MatrixBase):
+        value = sp.ImmutableMatrix(value)
+    if isinstance(value, sp.MatrixExpr) and not isinstance(value, sp.ImmutableMatrix):
+        raise TypeError(f"{argument}: expected an entry or an explicit matrix, got the matrix symbol {value}")
+    if not isinstance(value, sp.Expr | sp.ImmutableMatrix) or value.has(sp.Float) or value.has(sp.nan):
+        raise TypeError(
+            f"{argument}: expected an exact sympy expression or matrix, got {type(value).__name__} {value!r}"
+        )
+    return value
+
+
+def _reason(rules: tuple[Rule, ...], because: str) -> str:
+    words = because.strip() or "; ".join(rule.words for rule in rules)
+    if not words:
+        raise DerivationError("because: expected the reason of the step in words")
+    return words
+
+
+def _mistake(given: tuple[str, Any] | None) -> Mistake | None:
+    if given is None:
+        return None
+    name, line = given
+    if not str(name).strip():
+        raise DerivationError("mistake: expected a name for the wrong line")
+    return Mistake(str(name), _exact(line, "mistake"))
+
+
+def _formula(tex: str) -> str:
+    return rf"\(\displaystyle {html.escape(tex)}\)"

@@ -1,0 +1,104 @@
+"""Collate the ledger of the whole book from the claims files and the executed notebooks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from linewise.ledger.claims import CLAIMS_SUFFIX, MIME, Claim, load_claims
+from linewise.ledger.evidence import LedgerError
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim beside the record of its executed check (None where there is none)."""
+
+    claim: Claim
+    record: dict[str, Any] | None
+    page: str
+
+    @property
+    def anchor(self) -> str:
+        """The id of the claim's card in its page."""
+        return self.claim.anchor
+
+
+def collate(root: str | Path) -> list[Row]:
+    """Return the rows of the ledger, in the order of the claims files below ``root/chapters``."""
+    rows = []
+    for path, claims in _claims_files(Path(root)):
+        records = {r["claim"]: r for r in records_of(_notebook(path))}
+        page = path.relative_to(root).as_posix().removesuffix(CLAIMS_SUFFIX)
+        rows += [Row(claim, records.get(key), page) for key, claim in claims.items()]
+    return rows
+
+
+def audit(root: str | Path) -> list[str]:
+    """Return what is wrong with the ledger; an empty list is a clean bill.
+
+    A claim without an executed check, a check that names no claim, a verdict that differs
+    from the one on file, an id or a check that stands twice, and two cards of one anchor are each a problem.
+    """
+    problems: list[str] = []
+    owners: dict[str, Path] = {}
+    anchors: dict[str, str] = {}
+    for path, claims in _claims_files(Path(root)):
+        problems += [f"{key}: stands in {owners[key].name} and in {path.name}" for key in claims if key in owners]
+        owners |= dict.fromkeys(claims, path)
+        for key, claim in claims.items():
+            if anchors.setdefault(claim.anchor, key) != key:
+                problems.append(f"{key}: its card would have the id of {anchors[claim.anchor]}: {claim.anchor}")
+        problems += list(_audit_chapter(path, claims))
+    known = {_notebook(path) for path in owners.values()}
+    for notebook in sorted(Path(root, "chapters").rglob("*.ipynb")):
+        if notebook not in known and ".ipynb_checkpoints" not in notebook.parts:
+            problems += [f"{notebook.name}: the check of {r['claim']} names no claim" for r in records_of(notebook)]
+    return problems
+
+
+def records_of(notebook: Path) -> list[dict[str, Any]]:
+    """Return the verdict records in the stored outputs of a notebook, in order."""
+    if not notebook.is_file():
+        return []
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        outputs = [o for c in cells if c["cell_type"] == "code" for o in c["outputs"]]
+        found = [o["data"][MIME] for o in outputs if MIME in o.get("data", {})]
+    except (ValueError, KeyError, TypeError) as error:
+        raise LedgerError(f"{notebook}: expected a notebook, got {type(error).__name__}: {error}") from None
+    for record in found:
+        if not isinstance(record, dict) or not {"claim", "verdict"} <= set(record):
+            raise LedgerError(f"{notebook}: expected a record with its claim and verdict, got {record!r}")
+    return found
+
+
+def _audit_chapter(path: Path, claims: dict[str, Claim]) -> Iterator[str]:
+    records = records_of(_notebook(path))
+    checked = [r["claim"] for r in records]
+    for key, claim in claims.items():
+        if claim.verdict == "not decided":
+            if checked.count(key):
+                yield f"{path.name}: {key}: is not decided, and yet has an executed check"
+        elif checked.count(key) != 1:
+            yield f"{path.name}: {key}: expected one executed check, found {checked.count(key)}"
+    for record in records:
+        judged = claims.get(record["claim"])
+        if judged is None:
+            yield f"{_notebook(path).name}: the check of {record['claim']} names no claim"
+        elif judged.verdict != record["verdict"]:
+            yield f"{judged.id}: the file says {judged.verdict}, the executed check {record['verdict']}"
+
+
+def _claims_files(root: Path) -> Iterator[tuple[Path, dict[str, Claim]]]:
+    chapters = root / "chapters"
+    if not chapters.is_dir():
+        raise FileNotFoundError(f"root: expected a folder that holds chapters/, got {root}")
+    for path in sorted(chapters.rglob(f"*{CLAIMS_SUFFIX}")):
+        yield path, load_claims(path.name.removesuffix(CLAIMS_SUFFIX), path.parent)
+
+
+def _notebook(claims_file: Path) -> Path:
+    return claims_file.with_name(claims_file.name.removesuffix(CLAIMS_SUFFIX) + ".ipynb")

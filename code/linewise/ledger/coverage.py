@@ -1,0 +1,352 @@
+r"""The coverage of the sources: a row for each of their sentences, so that none is passed over in silence.
+
+The tables are ``chapters/sources/*.yml``. Each begins with the name and the shape of its source, the number of
+sentences in each paragraph of each section, and has one row for each heading and each sentence::
+
+    source: Section 5.1 of the textbook
+    shape: {"5.1": [2]}
+    rows:
+      - {at: 5.1 title, gist: "what attention is", none: heading}
+      - {at: 5.1 p1 s1, gist: "the formula of attention", equations: ["5.1.1"]}
+      - {at: 5.1 p1 s2, gist: "the same formula in words", none: repetition, of: 5.1 p1 s1}
+
+A sentence is decided by the claims whose place names its row, or `none` says why nothing needs to decide it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from linewise.ledger.claims import GRADES, TABLES, VERDICTS, Claim
+from linewise.ledger.collate import Row, collate
+from linewise.ledger.evidence import LedgerError
+
+#: Why a sentence may need no claim.
+REASONS = {
+    "heading": "a title",
+    "motivation": "says why a topic matters",
+    "announcement": "says what the text will do or has done",
+    "definition": "gives a name, and asserts nothing",
+    "notation": "introduces symbols, and asserts nothing",
+    "illustration": "a figure, an image or an analogy",
+    "repetition": "says once more what another sentence says",
+}
+_NEEDED = {"at", "gist"}
+_FIELDS = _NEEDED | {"equations", "none", "of"}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A row: where the sentence is, a few words of ours, the equations that it displays, or why it needs no claim."""
+
+    at: str
+    gist: str
+    equations: tuple[str, ...] = ()
+    none: str | None = None
+    of: str | None = None
+
+    @property
+    def section(self) -> str:
+        """The section that the sentence is in."""
+        return self.at.split()[0]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The table of one source; `shape` holds the number of sentences in each paragraph of each section."""
+
+    name: str
+    shape: dict[str, list[int]]
+    rows: tuple[Sentence, ...]
+
+    def places(self) -> Iterator[str]:
+        """The headings and sentences that the shape promises, in order.
+
+        >>> list(Source("s", {"5.1": [1, 2]}, ()).places())
+        ['5.1 title', '5.1 p1 s1', '5.1 p2 s1', '5.1 p2 s2']
+        """
+        for section, paragraphs in self.shape.items():
+            yield f"{section} title"
+            for p, sentences in enumerate(paragraphs, start=1):
+                yield from (f"{section} p{p} s{s}" for s in range(1, sentences + 1))
+
+
+def read_sources(root: str | Path) -> list[Source]:
+    """Return the tables of ``root/chapters/sources``, numbered sections first.
+
+    Raises `LedgerError` when a table is not well-formed.
+    """
+    found = [_source(path) for path in sorted(Path(root, "chapters", "sources").glob("*.yml"))]
+    return sorted(found, key=lambda source: not next(iter(source.shape))[0].isdigit())
+
+
+def deciding(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows of the ledger by the sentences that they decide."""
+    found = defaultdict(list)
+    for row in rows:
+        for place in row.claim.places:
+            found[place].append(row)
+    return dict(found)
+
+
+class Book:
+    """What the pages of the book list: the tables of the sources, and the ledger in the order of its places.
+
+    `pages` are the pages that the site has; a claim of another one is left out. `by_id` and `deciding` find the rows
+    of the ledger by the claim and by the sentence; `verdicts`, `grades` and `reasons` say what each word means.
+    """
+
+    verdicts, grades, reasons = VERDICTS, GRADES, REASONS
+
+    def __init__(self, root: Path, pages: Collection[str]) -> None:
+        self.sources = read_sources(root)
+        self.sentences = [sentence for source in self.sources for sentence in source.rows]
+        order = {sentence.at: rank for rank, sentence in enumerate(self.sentences)}
+        rows = [row for row in collate(root) if row.page in pages]
+        self.rows = sorted(rows, key=lambda row: order.get(row.claim.places[0], len(order)))
+        self.deciding = deciding(self.rows)
+        self.by_id = {row.claim.id: row for row in self.rows}
+
+    def counts(self) -> Counter[str]:
+        """Return how often each verdict was given by a check that ran, and how many claims are not decided."""
+        return Counter(r.claim.verdict for r in self.rows if r.record or r.claim.verdict == "not decided")
+
+    def sections(self) -> Iterator[tuple[str, str, list[Row]]]:
+        """Yield each section of the sources that has claims, what its heading says, and the claims."""
+        gists = {s.section: s.gist for s in self.sentences if s.at.endswith("title")}
+        for section in (section for source in self.sources for section in source.shape):
+            if found := [row for row in self.rows if row.claim.section == section]:
+                yield section, gists[section], found
+
+    def chapters(self) -> dict[str, Counter[str]]:
+        """Return the number of treated sentences by chapter and section, both in the order of the sources."""
+        found: dict[str, Counter[str]] = {}
+        for sentence in self.sentences:
+            for page in dict.fromkeys(row.page for row in self.deciding.get(sentence.at, [])):
+                found.setdefault(page, Counter())[sentence.section] += 1
+        return found
+
+
+def problems(root: str | Path) -> list[str]:
+    """Return where the tables, the claims and the text of the book disagree; an empty list is a clean bill.
+
+    Every sentence has its row, in order, and is decided or needs no decision; every claim, equation
+    number, link and mention of a section names something that a table knows.
+    """
+    sources = read_sources(root)
+    claims = [row.claim for row in collate(root)]
+    prose = list(_prose(Path(root), claims))
+    tags = Counter(tag for where, text in prose if ".ipynb" in where for tag in tags_of(text))
+    found = [problem for source in sources for problem in _misplaced(source)]
+    found += _undecided(sources, claims)
+    found += _unmatched_equations(sources, claims, tags)
+    known = _Known.of(sources, tags)
+    return found + [f"{where}: {problem}" for where, text in prose for problem in _mentions(text, known)]
+
+
+def tags_of(text: str) -> list[str]:
+    r"""Return the numbers of all ``\tag{..}`` in a text.
+
+    >>> tags_of(r"$$a \tag{5.1.3}$$ and $$b \tag*{ 5.1.4 }$$")
+    ['5.1.3', '5.1.4']
+    """
+    return [number.strip() for number in re.findall(r"\\tag\*?\{([^{}]+)\}", text)]
+
+
+def _source(path: Path) -> Source:
+    try:
+        table = yaml.load(path.read_text(encoding="utf-8"), Loader=TABLES)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise LedgerError(f"{path.name}: expected YAML in UTF-8, got {' '.join(str(error).split())}") from None
+    if not isinstance(table, dict) or set(table) != {"source", "shape", "rows"} or not table["shape"]:
+        raise LedgerError(f"{path.name}: expected the keys source, shape and rows")
+    return Source(table["source"], table["shape"], tuple(_sentence(row, path) for row in table["rows"]))
+
+
+def _sentence(row: Any, path: Path) -> Sentence:
+    if not isinstance(row, dict) or not _NEEDED <= set(row) <= _FIELDS:
+        raise LedgerError(f"{path.name}: expected a row of {', '.join(sorted(_FIELDS))}, got {row!r}")
+    return Sentence(**row | {"equations": tuple(row.get("equations", ()))})
+
+
+def _misplaced(source: Source) -> Iterator[str]:
+    """Compare the rows of a table with its shape."""
+    places, given = list(source.places()), [row.at for row in source.rows]
+    yield from (f"{place}: no row" for place in places if place not in given)
+    yield from (f"{place}: {source.name} has no such sentence" for place in given if place not in places)
+    yield from (f"{place}: {count} rows" for place, count in Counter(given).items() if count > 1)
+    ranks = [places.index(place) for place in given if place in places]
+    yield from (f"{places[b]}: out of order" for a, b in pairwise(ranks) if b < a)
+
+
+def _undecided(sources: list[Source], claims: list[Claim]) -> Iterator[str]:
+    """Compare the rows with the places of the claims."""
+    known = {row.at: row for source in sources for row in source.rows}
+    sections = {section for source in sources for section in source.shape}
+    decided = {place for claim in claims for place in claim.places}
+    for at, row in known.items():
+        if (at in decided) == bool(row.none):
+            yield f"{at}: {'both a claim and' if row.none else 'neither a claim nor'} a reason against one"
+        if row.none and row.none not in REASONS:
+            yield f"{at}: none: expected one of {', '.join(REASONS)}, got {row.none!r}"
+        if bool(row.of) != (row.none == "repetition"):
+            yield f"{at}: of: expected exactly for a repetition"
+        if row.of and row.of not in known:
+            yield f"{at}: of: no row {row.of}"
+    for claim in claims:
+        for place in claim.places:
+            if place.startswith("beyond"):
+                named = re.fullmatch(r"beyond (\d[\d.]*|(?:article|note)\.\d+|report\.[\d.]+)", place)
+                if named and named[1] not in sections:
+                    yield f"{claim.id}: place: no section {named[1]}"
+            elif place not in known:
+                yield f"{claim.id}: place: no row {place}"
+
+
+def _unmatched_equations(sources: list[Source], claims: list[Claim], tags: Counter[str]) -> Iterator[str]:
+    """Compare the numbers that the rows display with those that the chapters show."""
+    rows = {row.at: row for source in sources for row in source.rows}
+    displayed = Counter(number for row in rows.values() for number in row.equations)
+    yield from (f"({number}): {count} rows display it" for number, count in displayed.items() if count > 1)
+    yield from (f"({number}): no chapter shows it" for number in displayed if not tags[number])
+    for number, count in tags.items():
+        if count > 1:
+            yield f"({number}): shown {count} times"
+        if number not in displayed and not _is_own(number):
+            yield f"({number}): no row displays it"
+    for claim in claims:
+        if claim.id in displayed and not any(claim.id in rows[at].equations for at in claim.places if at in rows):
+            yield f"{claim.id}: place: no row of {claim.place} displays the equation"
+
+
+def _is_own(number: str) -> bool:
+    """Return whether an equation's number is the book's own: it begins with a letter, and not with A or R and a dot.
+
+    >>> [_is_own(number) for number in ("5.1.5", "A.6", "R.7", "6", "B.1", "Var")]
+    [False, False, False, False, True, True]
+    """
+    return number[0].isalpha() and not number.startswith(("A.", "R."))
+
+
+_NUMBER = r"(?:\d+(?:\.\d+)+|[AR]\.\d+)"
+
+
+def _listed(item: str) -> str:
+    """Return a pattern for one or several items: "5.1.9", "5.1.9 and 5.1.10", "(6) to (8)"."""
+    return rf"(\(?{item}\)?(?:(?:,\s|,?\s(?:and|or|to)\s|–)\(?{item}\)?)*)"
+
+
+_LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*#equation-([^)\s]+)\)")
+_SECTIONS = re.compile(r"\b[Ss]ections?\s" + _listed(r"\d+(?:\.\d+)*"))
+_SENTENCE = re.compile(
+    r"(?:[Ss]ection\s|(?:[Aa]rticle|[Nn]ote), part\s)(\d[\d.]*), paragraph (\d+)(?:, sentence (\d+))?"
+)
+_PARTS = {
+    source: re.compile(
+        rf"[{source[0].upper()}{source[0]}]{source[1:]}(?:['’]s)?,?\sparts?\s{_listed('[0-9]+')}"
+        rf"|\bparts?\s{_listed('[0-9]+')} of the {source}"
+    )
+    for source in ("article", "note")
+}
+_EQUATIONS = re.compile(r"\b[Ee]quations?\s" + _listed(_NUMBER))
+_OF_ARTICLE = re.compile(r"[Aa]rticle(?:['’]s)?,?\sequations?\s" + _listed("[0-9]+"))
+_BRACKETED = re.compile(r"\((\d+\.\d+\.\d+|[AR]\.\d+)\)")  # two parts are a decimal: relu(3.0)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the tables and the chapters know: sections, places of sentences, equations displayed, anchors shown."""
+
+    sections: frozenset[str]
+    places: frozenset[str]
+    displayed: frozenset[str]
+    targets: frozenset[str]
+
+    @classmethod
+    def of(cls, sources: list[Source], tags: Iterable[str]) -> _Known:
+        """Collect it once for all texts."""
+        rows = [row for source in sources for row in source.rows]
+        return cls(
+            sections=frozenset(section for source in sources for section in source.shape),
+            places=frozenset(row.at for row in rows),
+            displayed=frozenset(number for row in rows for number in row.equations),
+            targets=frozenset(map(anchor_of, tags)),
+        )
+
+
+def _mentions(text: str, known: _Known) -> Iterator[str]:
+    """Find the links, sections, sentences and equations in a text that no table knows."""
+    text = " ".join(text.split())
+    sections, places, displayed = known.sections, known.places, known.displayed
+    for words, target in _LINK.findall(text):
+        named = _BRACKETED.search(words)
+        if f"equation-{target}" not in known.targets:
+            yield f"a link to equation-{target}, which no chapter shows"
+        if named and named[1] != target:
+            yield f"a link from ({named[1]}) to equation-{target}"
+    for found in _SECTIONS.findall(text):
+        numbers = re.findall(r"\d+(?:\.\d+)*", found)
+        yield from (f"no section {n}" for n in numbers if not sections & {n, f"report.{n}"})
+    for section, paragraph, sentence in _SENTENCE.findall(text):
+        names = (section, *(f"{source}.{section}" for source in ("article", "note", "report")))
+        if not any(f"{name} p{paragraph} s{sentence or 1}" in places for name in names):
+            yield f"no sentence {section} p{paragraph} s{sentence or 1}"
+    for source, pattern in _PARTS.items():
+        parts = re.findall(r"\d+", " ".join(" ".join(found) for found in pattern.findall(text)))
+        yield from (f"no part {n} of the {source}" for n in parts if f"{source}.{n}" not in sections)
+    for found in _OF_ARTICLE.findall(text):
+        yield from (f"no article equation ({n})" for n in re.findall(r"\d+", found) if f"A.{n}" not in displayed)
+    lists = [*_EQUATIONS.findall(text), *(f"({number})" for number in _BRACKETED.findall(text))]
+    mentioned = dict.fromkeys(number for found in lists for number in re.findall(_NUMBER, found))
+    yield from (f"no equation ({number})" for number in mentioned if number not in displayed)
+
+
+def anchor_of(number: str) -> str:
+    """Return the id of an equation's anchor.
+
+    >>> anchor_of("5.1.5"), anchor_of("A 2")
+    ('equation-5.1.5', 'equation-A-2')
+    """
+    return "equation-" + re.sub(r"[^\w.\-]+", "-", number)
+
+
+def _prose(root: Path, claims: list[Claim]) -> Iterator[tuple[str, str]]:
+    """Yield every text of the book that may name a section or an equation, and where it is."""
+    for claim in claims:
+        parts = (claim.title, claim.reading, claim.holds, claim.scope, claim.reason)
+        yield f"claim {claim.id}", "\n".join(part for part in parts if part)
+    for page in [*root.glob("*.md"), *root.glob("chapters/**/*.md"), *root.glob("guide/*.md")]:
+        yield page.name, page.read_text(encoding="utf-8")
+    for path in [*sorted(root.glob("chapters/**/*.ipynb")), *sorted(root.glob("guide/*.ipynb"))]:
+        if ".ipynb_checkpoints" not in path.parts:
+            yield from _notebook_prose(path)
+    for path in sorted(root.glob("code/**/*.py")):
+        yield from ((f"{path.name}: {name}", text) for name, text in _docstrings(path.read_text(encoding="utf-8")))
+
+
+@cache  # of a file's text: the book is read again and again while its sources stay as they are
+def _docstrings(code: str) -> list[tuple[str, str]]:
+    """Return the documented functions and classes of a module, and the module itself, with their docstrings."""
+    documented = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    return [(getattr(node, "name", "module"), text) for node in documented if (text := ast.get_docstring(node))]
+
+
+def _notebook_prose(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the prose of a notebook, and the captions and alternative texts of its figures."""
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+        described = cell["metadata"].get("mystnb", {})
+        words = [described.get("image", {}).get("alt", ""), described.get("figure", {}).get("caption", "")]
+        text = source if cell["cell_type"] == "markdown" else "\n".join(words)
+        yield f"{path.name}: cell {number}", text
