@@ -236,7 +236,6 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "dot_product.draws": {"law": lambda: COMPONENT_LAWS["uniform"], "sigma": lambda: 1.5},
     "dot_product.gaussian_cdf": {"x": lambda: [0.5, 1.0]},
     "dot_product.gaussian_density": {"x": lambda: [0.5, 1.0]},
-    "dot_product.predicted_excess_kurtosis": {"law": lambda: COMPONENT_LAWS["uniform"]},
     "dot_product.score_rows": {"sigma": lambda: 1.5},
     "estimate.slope": {"x": lambda: [0.0, 1.0, 2.0], "y": lambda: [0.0, 2.0, 3.0]},
     "feature_maps.truncation_bound": {"relative": lambda: False},
@@ -252,7 +251,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "random_features.variance.aderf_variance": DENSE
     | {"B_q": lambda: np.diag([1.0, 2.0]), "B_k": lambda: np.diag([2.0, 0.5])},
     "random_features.orthogonal.gerf_variance": {**PAIR, "A": lambda: -0.25},
-    **{f"random_features.orthogonal.{kind}_variance": PAIR for kind in ("hyperbolic", "positive", "trigonometric")},
+    **{f"random_features.orthogonal.{kind}_variance": PAIR for kind in ("hyperbolic", "positive")},
     "random_features.projections.hadamard": {"d": lambda: 4},
     "random_features.projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
     "sparsity.linear_independent": {"mean": lambda: 0.5},

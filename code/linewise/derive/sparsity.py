@@ -6,38 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from attnmath.checks import positive_integer
 from linewise.derive.rules import Rule
-
-
-def relu_moment(k: int, t: sp.Symbol) -> sp.Expr:
-    """E[max(t + z, 0)^k] for a standard normal z and k >= 1, by integration over u = t + z > 0.
-
-    t : a real symbol.
-
-    >>> t = sp.Symbol("t", real=True)
-    >>> relu_moment(1, t).subs(t, 0)
-    sqrt(2)/(2*sqrt(pi))
-    """
-    positive_integer(k, "k")
-    u = sp.Symbol("u", positive=True)
-    density = sp.exp(-((u - t) ** 2) / 2) / sp.sqrt(2 * sp.pi)
-    return sp.expand(sp.simplify(sp.integrate(u**k * density, (u, 0, sp.oo)).rewrite(sp.erf)))
-
-
-def printed_relu_squared(beta: Any, gamma: Any) -> sp.Expr:
-    """Article equation (6), S for relu^2, as it is printed.
-
-    >>> sp.simplify(printed_relu_squared(0, 1) - 1 / sp.sqrt(6))
-    0
-    """
-    decay, error = sp.exp(-(beta**2) / (2 * gamma**2)), sp.erf(beta / (sp.sqrt(2) * gamma)) + 1
-    top = sp.sqrt(2) * beta * gamma + sp.sqrt(sp.pi) / decay * (beta**2 + gamma**2) * error
-    inside = (
-        2 * sp.sqrt(2) * beta * gamma * decay * (beta**2 + 5 * gamma**2)
-        + 2 * sp.sqrt(sp.pi) * (beta**4 + 6 * beta**2 * gamma**2 + 3 * gamma**4) * error
-    )
-    return decay * top / (sp.root(sp.pi, 4) * sp.sqrt(inside))
 
 
 def printed_identity(beta: Any, gamma: Any) -> sp.Expr:

@@ -60,6 +60,8 @@ _OWN = {
     "outcome": {"measured"},
     "reason": {"not decided"},
 }
+#: The words of the fields that have not just any text.
+_ALLOWED = {"grade": GRADES, "outcome": OUTCOMES}
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,17 @@ class Claim:
             if not _PLACE.fullmatch(place):
                 raise LedgerError(f"{self.id}: place: expected '5.1.4 p4 s4' or 'beyond ...', got {place!r}")
         for field, verdicts in _OWN.items():
-            if bool(getattr(self, field)) != (self.verdict in verdicts):
-                raise LedgerError(f"{self.id}: {field}: expected exactly for {' and '.join(sorted(verdicts))} claims")
-        if self.grade and self.grade not in GRADES:
-            raise LedgerError(f"{self.id}: grade: expected one of {', '.join(GRADES)}, got {self.grade!r}")
-        if self.outcome and self.outcome not in OUTCOMES:
-            raise LedgerError(f"{self.id}: outcome: expected one of {', '.join(OUTCOMES)}, got {self.outcome!r}")
+            given = getattr(self, field)
+            if bool(given) != (self.verdict in verdicts):
+                words = f"one of {', '.join(_ALLOWED[field])}" if field in _ALLOWED else "text"
+                expected = f"{words} exactly for {' and '.join(sorted(verdicts))} claims"
+                raise LedgerError(
+                    f"{self.id}: {field}: expected {expected}, got {given!r} where the verdict is {self.verdict}"
+                )
+        for field, allowed in _ALLOWED.items():
+            given = getattr(self, field)
+            if given and given not in allowed:
+                raise LedgerError(f"{self.id}: {field}: expected one of {', '.join(allowed)}, got {given!r}")
 
     @property
     def places(self) -> list[str]:
@@ -137,11 +144,17 @@ class Claim:
             raise LedgerError(f"{self.id}: chains: expected at least one derivation, got none")
         return self._judge("proved", *(derived(chain) for chain in chains))
 
-    def confirm(self, observed: Any, expected: Any, *, mistake: tuple[str, Any], tolerance: Any = None,
+    def confirm(self, observed: Any, expected: Any = None, *, mistake: Any = None, tolerance: Any = None,
                 because: str = "", of: str = "", also: tuple[Any, ...] = ()) -> Card:  # fmt: skip
-        """Verdict *confirmed*: see `linewise.ledger.agreement`."""
-        check = agreement(observed, expected, mistake=mistake, tolerance=tolerance, because=because, of=of)
-        return self._judge("confirmed", check, *_also(self, also))
+        """Verdict *confirmed*: an agreement, or the numbers and words that `linewise.ledger.agreement` makes one of."""
+        if not isinstance(observed, Evidence | Derivation):
+            check = agreement(observed, expected, mistake=mistake, tolerance=tolerance, because=because, of=of)
+            return self._judge("confirmed", check, *_also(self, also))
+        more = {"expected": expected, "mistake": mistake, "tolerance": tolerance, "because": because or None,
+                "of": of or None}  # fmt: skip
+        if given := [name for name, value in more.items() if value is not None]:
+            raise TypeError(f"{', '.join(given)}: expected with numbers alone, got evidence, which has its own")
+        return self._judge("confirmed", *_of_kind(self, (observed,), {"agreement"}), *_also(self, also))
 
     def define(self, *properties: Any) -> Card:
         """Verdict *defined*: the properties that the definition is said to have, each tested."""
@@ -161,7 +174,9 @@ class Claim:
         outcomes = {o.outcome for o in observations}
         joint = outcomes.pop() if len(outcomes) == 1 else "undecided"
         if joint != self.outcome:
-            raise LedgerError(f"{self.id}: outcome: the claims file says {self.outcome}, the observations {joint}")
+            each = ", ".join(o.outcome or "" for o in observations)
+            said = f"the claims file says {self.outcome}, the observations {joint}"
+            raise LedgerError(f"{self.id}: outcome: {said} ({each})")
         return self._judge("measured", *observations)
 
     def _correct(self, verdict: str, printed: Evidence, holds: Any, also: tuple[Any, ...]) -> Card:
@@ -290,7 +305,7 @@ def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Cla
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LedgerError(f"{path}: expected YAML, got {' '.join(str(error).split())}") from None
     if not isinstance(entries, dict) or not entries:
-        raise LedgerError(f"{path}: expected a mapping from claim ids to their fields")
+        raise LedgerError(f"{path}: expected a mapping from claim ids to their fields, got {entries!r}")
     return {str(key): _claim(str(key), fields, path) for key, fields in entries.items()}
 
 
@@ -326,7 +341,10 @@ def _claim(key: str, fields: Any, path: Path) -> Claim:
             f"{path}: {key}: expected {', '.join(sorted(_NEEDED))}, and of {', '.join(sorted(_FIELDS - _NEEDED))} "
             f"what the verdict needs, got {fields!r}"
         )
-    text = {name: " ".join(str(value).split()) for name, value in fields.items()}
+    for name, value in fields.items():
+        if not isinstance(value, str):  # an empty field is None, and 5.1 without quotes a number
+            raise LedgerError(f"{path}: {key}: {name}: expected text, got {type(value).__name__} {value!r}")
+    text = {name: " ".join(value.split()) for name, value in fields.items()}
     return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), **text)
 
 
