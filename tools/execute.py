@@ -149,7 +149,8 @@ def main(arguments: list[str] | None = None) -> int:
         stale = due(notebooks, *(() if everything else ("executed", "proved")))
         print(f"{len(stale)} of {len(notebooks)} notebooks to execute" + ("" if stale else "; --all runs them anyway"))
         faults = each("executed", execute, stale, jobs)
-    print(*faults, sep="\n\n", end="", file=sys.stderr)
+    if faults:
+        print(*faults, sep="\n\n", file=sys.stderr)
     return int(bool(faults))
 
 

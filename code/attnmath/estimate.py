@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Real, Shaped
+from jaxtyping import Float, Real
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
@@ -130,25 +130,6 @@ def stack(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(np.stack([e.value for e in estimates]), np.stack([e.standard_error for e in estimates]))
 
 
-def mean_of_groups(samples: Real[ArrayLike, "N"], groups: Shaped[ArrayLike, "N"]) -> Estimate:
-    """Mean over samples that are independent between groups only: the mean of the groups' means, and its error.
-
-    groups : a label for each sample, number or word; at least 2 groups. The standard error is
-    that of the groups' means, so samples within a group may depend on one another in any way.
-
-    >>> print(mean_of_groups([1.0, 1.0, 3.0, 3.0], ["a", "a", "b", "b"]))
-    2 ± 1
-    """
-    x = _draws(samples)
-    labels = _labels(groups)
-    if x.ndim != 1 or labels.shape != x.shape:
-        raise ValueError(f"samples, groups: expected one label for each sample, got {x.shape} and {labels.shape}")
-    names = np.unique(labels)
-    if len(names) < 2:
-        raise ValueError(f"groups: expected at least 2 groups, got {len(names)}")
-    return mean([x[labels == name].mean() for name in names])
-
-
 def slope(x: Real[ArrayLike, "N"], y: Real[ArrayLike, "N"]) -> Estimate:
     """Least-squares slope of y against x, with the standard error of ordinary regression.
 
@@ -181,15 +162,3 @@ def _estimate(value: Any, error: Any, power: int, names: str = "samples") -> Est
     with silent():
         value, error = (np.ldexp(a, power) for a in (value, error))
     return Estimate(in_range(value, names), in_range(error, names))
-
-
-def _labels(groups: ArrayLike) -> NDArray[Any]:
-    try:
-        labels = np.asarray(groups)
-    except (TypeError, ValueError, RuntimeError):
-        labels = np.asarray(None)
-    if isinstance(groups, np.ma.MaskedArray | np.matrix) or labels.dtype.kind not in "biufSU":
-        raise TypeError(f"groups: expected an array of numbers or strings, got {type(groups).__name__}")
-    if labels.dtype.kind == "f" and np.any(np.isnan(labels)):
-        raise ValueError("groups: expected no NaN among the labels")
-    return labels

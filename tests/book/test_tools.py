@@ -72,6 +72,7 @@ def test_execute_leaves_a_failing_notebook_alone(elsewhere: Path, capsys: pytest
     assert "bad.ipynb: code cell 2 of 2 failed" in report
     assert "x / 0" in report
     assert "ZeroDivisionError" in report
+    assert report.endswith("The file is as it was.\n"), "what a shell prints next begins a line"
     assert path.read_bytes() == before
     assert sorted(p.name for p in elsewhere.iterdir()) == ["_build", "bad.ipynb", "code"]
 
@@ -86,10 +87,13 @@ def test_kernels_do_not_see_the_callers_settings(elsewhere: Path, monkeypatch: p
     assert cell.outputs[0].data["text/plain"].replace("\n", "") == str(["1", "1", None, found])
 
 
-def test_execute_joins_what_was_printed_and_keeps_the_order(elsewhere: Path) -> None:
+def test_execute_joins_what_was_printed_and_keeps_the_order(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source = "import sys\nfor k in range(3):\n    print(k)\n    sys.stdout.flush()\ndisplay(7)\nprint(8)"
     path = write(elsewhere / "a.ipynb", code(source, None))
     assert execute.main([str(path)]) == 0
+    assert capsys.readouterr().err == ""
     outputs = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["outputs"]
     assert [o.get("text", o.get("data", {}).get("text/plain")) for o in outputs] == [
         ["0\n", "1\n", "2\n"],

@@ -300,6 +300,15 @@ def test_a_true_line_is_no_mistake(line, same) -> None:
     assert not differs(line, same)
 
 
+def test_a_line_that_sympy_evaluated_at_once_is_explained() -> None:
+    """x + x is 2 x before the derivation sees it; unevaluated, it is a step."""
+    with pytest.raises(DerivationError, match=r"line 2 repeats line 1: .*, got 2\*x again.*evaluate=False"):
+        Derivation(x + x).step(2 * x, because="add")
+    unevaluated = Derivation(sp.Add(x, x, evaluate=False))
+    unevaluated.step(2 * x, because="add", mistake=("a square", x**2))
+    assert len(unevaluated.lines) == 2
+
+
 def test_a_bound_that_is_no_bound_is_refused() -> None:
     with pytest.raises(DerivationError, match="repeats"):
         Derivation(x).at_most(x, gap=0, because="nothing")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -290,6 +291,25 @@ def test_a_mistake_is_given_by_its_name() -> None:
     assert claim("confirmed").confirm(Estimate(1.0, 0.1), expected=1.0, mistake=("three", 3.0))
 
 
+def test_numbers_are_confirmed_as_they_are_or_as_evidence() -> None:
+    numbers = {"expected": 1.0, "mistake": ("three", 3.0), "of": "the mean"}
+    agreed = agreement(Estimate(1.0, 0.1), **numbers)
+    made, given = claim("confirmed").confirm(Estimate(1.0, 0.1), **numbers), claim("confirmed").confirm(agreed)
+    assert given.evidence == (agreed,) and given.record() == made.record()
+    assert claim("confirmed").confirm(agreed, also=(SEEN,)).evidence == (agreed, SEEN)
+    for wrong, words in ((square(), "derivation"), (WRONG, "counterexample"), (SEEN, "observation")):
+        with pytest.raises(LedgerError, match=f"5.1.5: evidence: expected agreement, got {words}"):
+            claim("confirmed").confirm(wrong)
+    more = {"expected": 1.0, "mistake": ("three", 3.0), "tolerance": 0, "because": "counts", "of": "it"}
+    for name, value in more.items():
+        with pytest.raises(TypeError, match=f"^{name}: expected with numbers alone, got evidence"):
+            claim("confirmed").confirm(agreed, **{name: value})
+    with pytest.raises(TypeError, match="mistake: expected a name and a value, .* got None"):
+        claim("confirmed").confirm(Estimate(1.0, 0.1), 1.0)
+    with pytest.raises(TypeError, match="expected: expected real numbers, got None"):
+        claim("confirmed").confirm(Estimate(1.0, 0.1), mistake=("three", 3.0))
+
+
 def test_evidence_of_the_wrong_kind_is_refused() -> None:
     with pytest.raises(LedgerError, match="expected counterexample"):
         claim("refuted").refute(square(), holds=square())
@@ -303,15 +323,25 @@ def test_evidence_of_the_wrong_kind_is_refused() -> None:
     "fields, words",
     [
         ({"verdict": "plausible"}, "verdict: expected one of"),
-        ({"verdict": "refuted", "holds": ""}, "holds: expected exactly for amended and refuted"),
-        ({"verdict": "refuted", "grade": ""}, "grade: expected exactly"),
+        (
+            {"verdict": "refuted", "holds": ""},
+            "holds: expected text exactly for amended and refuted claims, got '' where the verdict is refuted",
+        ),
+        (
+            {"verdict": "refuted", "grade": ""},
+            "grade: expected one of wrong .* exactly for amended and refuted claims, got ''",
+        ),
         ({"verdict": "amended", "grade": "rather wrong"}, "grade: expected one of"),
-        ({"verdict": "proved", "holds": "That."}, "holds: expected exactly"),
-        ({"verdict": "proved", "scope": ""}, "scope: expected exactly for proved"),
-        ({"verdict": "measured", "outcome": ""}, "outcome: expected exactly"),
+        ({"verdict": "proved", "holds": "That."}, "holds: expected .* got 'That.' where the verdict is proved"),
+        ({"verdict": "proved", "scope": ""}, "scope: expected text exactly for proved"),
+        ({"verdict": "measured", "outcome": ""}, "outcome: expected one of supported, .* for measured claims, got ''"),
         ({"verdict": "measured", "outcome": "maybe"}, "outcome: expected one of"),
-        ({"verdict": "proved", "outcome": "supported"}, "outcome: expected exactly"),
-        ({"verdict": "not decided", "reason": ""}, "reason: expected exactly"),
+        (
+            {"verdict": "proved", "outcome": "supported"},
+            "outcome: expected one of supported, contradicted, undecided exactly for "
+            "measured claims, got 'supported' where the verdict is proved",
+        ),
+        ({"verdict": "not decided", "reason": ""}, "reason: expected text exactly for not decided"),
     ],
 )
 def test_a_malformed_claim_is_refused(fields, words) -> None:
@@ -426,7 +456,7 @@ def test_a_claim_in_two_chapters_and_a_check_without_a_claims_file_are_found_out
         (CLAIMS + CLAIMS, "stands twice"),
         ('"1": {place: "5.1 p1 s1", verdict: proved}', "expected place, reading, title, verdict"),
         ('"1": {title: t, place: 5.1 p1 s1, reading: s, verdict: proved, scope: all, colour: red}', "expected place"),
-        ("[]", "expected a mapping"),
+        ("[]", r"expected a mapping from claim ids to their fields, got \[\]"),
         ('"1": {title: [}', "expected YAML"),
     ],
 )
@@ -594,6 +624,42 @@ def test_exact_values_need_no_tolerance_and_a_function_must_use_its_instance() -
             counterexample(lambda x: x, {"x": value}, ">", 3, obeys={"x": 4}, tolerance=1e-9, of="it")
 
 
+@pytest.mark.parametrize("wrap", [list, tuple, set, frozenset, lambda texts: dict.fromkeys(texts, 1), np.asarray])
+def test_no_text_is_evaluated_wherever_it_stands(wrap, monkeypatch: pytest.MonkeyPatch) -> None:
+    called = []
+    monkeypatch.setattr("builtins.print", lambda *words: called.append(words))
+    for value in (wrap(["print('seen') or 3"]), wrap(["3"])):
+        with pytest.raises(TypeError, match=r"required: expected a real number, got \w+"):
+            counterexample(lambda n: n, {"n": 2}, "<=", value, obeys={"n": 1}, of="it")
+    assert not called
+
+
+@pytest.mark.parametrize("two", [2, 2.0, sp.Integer(2), Fraction(2), np.int64(2), np.float32(2), np.asarray(2.0)])
+def test_numbers_of_every_kind_are_compared_exactly(two) -> None:
+    at = {"at": {"n": 2}, "obeys": {"n": 3}, "tolerance": sp.Rational(1, 10**30), "of": "it"}
+    assert counterexample(lambda n: two + n - 2, relation=">", required=sp.Rational(5, 2), **at)
+    with pytest.raises(LedgerError, match="not a counterexample"):
+        counterexample(lambda n: two + n - 2, relation=">=", required=2, **at)
+
+
+def test_an_error_says_what_was_given() -> None:
+    for call, words in (
+        (lambda: agreement([2.0], 1.0, mistake=("far", 9.0), tolerance=0.5, because="a half"),
+         "observed 2, expected 1: off by 1, allowed 0.5 (a half)"),
+        (lambda: agreement(1.0, 1.0, mistake=("far", 9.0), because="a half"),
+         "tolerance, because: expected both for plain numbers: how far off, and why that far, got None and 'a half'"),
+        (lambda: agreement(Estimate(1.0, 0.1), 1.0, mistake=("far", 9.0), tolerance=2),
+         "tolerance, because: expected neither for an Estimate: its standard errors are the tolerance, got 2 and ''"),
+        (lambda: agreement(Estimate([1.0, 1.0], [0.5, 0.0]), 1.0, mistake=("far", 9.0)),
+         "observed: expected positive standard errors, got 0 to 0.5; exact numbers take tolerance=0 and a reason"),
+        (lambda: derived(identity((x + 1) ** 2, x**2 + 2 * x + 1, because="expand")),
+         "chain: expected a common mistake that one of the steps rejects, got none in 1"),
+    ):  # fmt: skip
+        with pytest.raises((LedgerError, TypeError)) as error:
+            call()
+        assert str(error.value) == words
+
+
 def test_a_derivation_reads_as_written() -> None:
     one = square()
     assert derived(one).text == "Derived in one verified step. The same check rejects no middle term."
@@ -665,7 +731,7 @@ def test_evidence_of_each_kind_has_its_place() -> None:
             wrong()
     against = observation(Estimate(-1.0, 0.1), ">", 0, null=SHUFFLED, units="6 layers", of="it")
     assert claim("measured", outcome="undecided").measure(SEEN, against).claim.outcome == "undecided"
-    with pytest.raises(LedgerError, match="outcome: the claims file says supported, the observations undecided"):
+    with pytest.raises(LedgerError, match=r"says supported, the observations undecided \(supported, contradicted\)"):
         claim("measured").measure(SEEN, against)
     assert claim("measured").measure(SEEN, SEEN)
 
@@ -678,6 +744,19 @@ def test_a_claims_file_gives_text_on_one_line(tmp_path: Path) -> None:
     assert list(found) == ["5.1"] and found["5.1"] == Claim(
         "5.1", "two lines", "5.1 p1 s1", "a b", "defined", chapter="one"
     )
+
+
+@pytest.mark.parametrize(
+    "field", ["title", "place", "reading", "verdict", "holds", "grade", "scope", "outcome", "reason"]
+)
+@pytest.mark.parametrize(("written", "got"), [("", "NoneType None"), ("5.1", "float 5.1"), ("[a]", "list")])
+def test_a_field_of_a_claims_file_is_text(tmp_path: Path, field: str, written: str, got: str) -> None:
+    """An empty field is nothing, and not the word None."""
+    entry = {"title": "t", "place": "5.1 p1 s1", "reading": "r", "verdict": "defined"} | {field: written}
+    lines = "".join(f"  {name}: {text}\n" for name, text in entry.items())
+    (tmp_path / "one.claims.yml").write_text(f'"1":\n{lines}')
+    with pytest.raises(LedgerError, match=rf"one\.claims\.yml: 1: {field}: expected text, got {got}"):
+        load_claims("one", tmp_path)
 
 
 # --- problems of a book, word for word --------------------------------------------------------------

@@ -246,14 +246,6 @@ def test_bits_per_character_is_the_mean_over_whole_windows() -> None:
     assert decoder.bits_per_character(model, ids) == pytest.approx(-picked.mean() / np.log(2), rel=1e-5)
 
 
-def test_the_rate_rises_and_falls_to_zero() -> None:
-    torch_or_skip()
-    from attnlab.heads.decoder import _rate
-
-    rates = [_rate(step, 100) for step in range(101)]
-    assert rates[:10] == pytest.approx(np.arange(1, 11) / 10) and rates[10] == 1 and rates[100] == 0
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -380,18 +372,6 @@ def test_settings_are_those_of_the_shipped_decoders() -> None:
     made = Settings(7)
     assert (made.seed, made.layers, made.heads, made.width, made.context) == (7, 4, 4, 96, 128)
     assert (made.steps, made.batch, made.rate, made.decay) == (1000, 16, 3e-3, 0.1)
-
-
-@pytest.mark.parametrize(("steps", "warm"), [(1, 1), (9, 1), (19, 1), (20, 2), (250, 25)])
-def test_the_rate_warms_up_over_a_tenth_of_the_steps(steps: int, warm: int) -> None:
-    torch_or_skip()
-    from attnlab.heads.decoder import _rate
-
-    rates = [_rate(step, steps) for step in range(steps + 1)]
-    assert rates[:warm] == pytest.approx([(k + 1) / warm for k in range(warm)])
-    rest = max(1, steps - warm)
-    expected = [(1 + np.cos(np.pi * (k - warm) / rest)) / 2 for k in range(warm, steps + 1)]
-    assert rates[warm:] == pytest.approx(expected)
 
 
 def test_the_command_ends_with_the_status_of_what_is_wrong(small: Path, tmp_path: Path, capsys) -> None:

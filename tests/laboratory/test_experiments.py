@@ -12,7 +12,7 @@ from attnlab.experiments import arguments, scaling, sparse_rows
 from attnmath import sparsity
 from attnmath.estimate import Estimate
 from attnmath.operator import dot_product, gaussian_rows
-from attnmath.operator.attention import entropy, jacobian_norm, softmax
+from attnmath.operator.attention import jacobian_norm, softmax
 
 
 def within(estimate, expected, errors: float = 5.0) -> bool:
@@ -32,19 +32,6 @@ def test_variances_follow_the_width_and_the_seed() -> None:
 
 def test_kurtosis_of_the_score() -> None:
     assert within(scaling.score_kurtosis([2, 8], law="gaussian", draws=50_000, seed=3), [3.0, 0.75])
-
-
-def test_row_statistics_pair_the_same_rows() -> None:
-    rows = scaling.row_statistics([1, 64], keys=16, rows=50, seed=4)
-    for raw, scaled in rows.values():
-        assert raw.value[0] == scaled.value[0], "at width 1 there is nothing to divide"
-    raw, scaled = rows["entropy"]
-    assert raw.value[1] < scaled.value[1] <= np.log(16)
-    unsaid, said = (scaling.row_statistics([4], rows=3, **keys)["entropy"][0].value for keys in ({}, {"keys": 64}))
-    assert unsaid == said, "64 keys unless given"
-    gain = scaling.gain_without_scaling(64, keys=16, rows=50, seed=4)
-    difference = rows["jacobian_norm"][0].value[1] - rows["jacobian_norm"][1].value[1]
-    assert gain.value == pytest.approx(difference, abs=1e-12)
 
 
 def test_heavy_tails_miss_their_variance() -> None:
@@ -91,8 +78,6 @@ def test_share_of_empty_rows() -> None:
         (lambda: scaling.score_variance([4], law="normal"), "law: expected one of gaussian"),
         (lambda: scaling.score_variance([0]), "widths: expected a positive integer"),
         (lambda: scaling.score_variance([]), "widths: expected at least one"),
-        (lambda: scaling.row_statistics([4], keys=0), "keys: expected a positive integer"),
-        (lambda: scaling.row_statistics([4], sigma=-1.0), "sigma: expected a positive"),
         (lambda: scaling.normal_rows([], []), "keys: expected at least one"),
         (lambda: scaling.normal_rows([4, 8], [1.0]), "keys, deviations: expected as many of both, got 2 and 1"),
         (lambda: scaling.normal_rows([4], [-1.0]), "deviations: expected a positive"),
@@ -118,9 +103,7 @@ def test_the_numbers_of_the_chapters_come_from_these_defaults() -> None:
     """The chapters call the experiments so, and quote what they print: other defaults are other numbers."""
     assert defaults(scaling.score_variance) == {"law": "gaussian", "sigma": 1.0, "draws": 4000, "seed": 514}
     assert defaults(scaling.score_kurtosis) == {"law": "gaussian", "draws": 200_000, "seed": 514}
-    assert defaults(scaling.row_statistics) == {"keys": 64, "rows": 200, "sigma": 1.0, "seed": 514}
     assert defaults(scaling.normal_rows) == {"rows": 200, "seed": 514}
-    assert defaults(scaling.gain_without_scaling) == {"keys": 64, "rows": 200, "seed": 514, "exchanged": False}
     assert defaults(scaling.variance_ratios) == {"d_k": 16, "draws": 4000, "repeats": 40, "seed": 5}
     assert defaults(sparse_rows.mean_sparsity) == {"n": 20_000, "rows": 200, "seed": 2}
     assert defaults(sparse_rows.softmax_sparsity) == {"rows": 100, "seed": 5}
@@ -143,29 +126,6 @@ def test_the_draws_depend_on_the_seed_and_the_width_alone() -> None:
     rng, law = np.random.default_rng(9), dot_product.student_t(5)
     again = [dot_product.draws(law, 3, 10, rng).var(ddof=1) / 3 for _ in range(4)]
     np.testing.assert_allclose(ratios, again, rtol=1e-12)
-    rows = dot_product.score_rows(3, 5, 40, np.random.default_rng((9, 3)), sigma=2.0)
-    statistics = scaling.row_statistics([3], keys=5, rows=40, sigma=2.0, seed=9)
-    for place, weights in enumerate((softmax(rows), softmax(rows / 3**0.5))):
-        assert statistics["entropy"][place].value[0] == pytest.approx(entropy(weights).mean(), rel=1e-12)
-        assert statistics["jacobian_norm"][place].value[0] == pytest.approx(jacobian_norm(weights).mean(), rel=1e-12)
-        share = np.mean([max(row) > 0.9 for row in weights])
-        assert statistics["saturated"][place].value[0] == share and 0 < share < 1
-
-
-def test_a_row_is_saturated_above_nine_tenths() -> None:
-    weights = np.asarray([[0.9, 0.1], [0.91, 0.09], [0.01, 0.99], [0.5, 0.5]])
-    assert scaling.ROW_STATISTICS["saturated"](weights).tolist() == [0.0, 1.0, 1.0, 0.0]
-
-
-def test_exchanged_rows_have_no_effect_and_paired_ones_do() -> None:
-    scores = dot_product.score_rows(16, 8, 50, rng := np.random.default_rng((9, 16)))
-    gains = jacobian_norm(softmax(scores)) - jacobian_norm(softmax(scores / 4))
-    paired = scaling.gain_without_scaling(16, keys=8, rows=50, seed=9)
-    assert paired.value == pytest.approx(gains.mean(), rel=1e-12)
-    exchanged = scaling.gain_without_scaling(16, keys=8, rows=50, seed=9, exchanged=True)
-    signs = np.where(rng.integers(0, 2, size=50) == 1, 1, -1)
-    assert exchanged.value == pytest.approx((signs * gains).mean(), rel=1e-12)
-    assert set(signs.tolist()) == {-1, 1}
 
 
 def test_rows_of_the_article_are_functions_of_seeded_scores() -> None:

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.translation import designs, results, table, task, verdicts
+from attnlab.translation import designs, results, task, verdicts
 from attnlab.translation.bleu import corpus_bleu
 from attnlab.translation.designs import DESIGNS, HEAD, WIDTH
-from attnlab.translation.table import COLUMNS, DESIGN_NAMES, EXTRA_PAIRS, MAIN, PAIRS, SETTINGS, TABLE
+from attnlab.translation.table import DESIGN_NAMES, EXTRA_PAIRS, MAIN, PAIRS, TABLE
 from attnlab.translation.task import BEGIN, END, KINDS, PAD, SOURCE, TARGET
 from attnmath.fixed_attention.fixed_patterns import fixed_patterns
 
@@ -31,6 +31,7 @@ pytest.importorskip("tqdm")
 
 from attnlab.translation import models, sweep, training  # noqa: E402
 from attnlab.translation.models import Translator  # noqa: E402
+from attnlab.translation.sweep import SWEEP  # noqa: E402
 
 LANGUAGE = task.draw_language(np.random.default_rng(5))
 
@@ -284,7 +285,7 @@ def test_trained_parameters_of_the_designs() -> None:
 def test_runs_repeat_and_differ_by_seed() -> None:
     threads = torch.get_num_threads()
     first, again, other = training.run(small()), training.run(small()), training.run(small(seed=1))
-    assert first == again and set(first) == set(COLUMNS) and torch.get_num_threads() == threads
+    assert first == again and set(first) == set(TABLE.columns) and torch.get_num_threads() == threads
     assert first["validation_last"] != other["validation_last"] and first["device"] == "cpu"
     assert first["best_step"] == 4 and first["train_best"] == first["train_last"]
 
@@ -394,7 +395,7 @@ def test_the_grid_goes_seed_by_seed_and_has_each_run_once() -> None:
         sweep.grid(seeds=[1, 1])
 
 
-def test_an_interrupted_sweep_does_only_what_is_missing(tmp_path: Path, monkeypatch) -> None:
+def test_an_interrupted_sweep_does_only_what_is_missing(tmp_path: Path) -> None:
     path, runs = tmp_path / "table.csv", [small(design) for design in ("learned", "fixed", "single")]
     done = []
 
@@ -404,17 +405,15 @@ def test_an_interrupted_sweep_does_only_what_is_missing(tmp_path: Path, monkeypa
         done.append(settings)
         return training.run(settings, device)
 
-    monkeypatch.setattr(sweep, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        sweep.sweep(runs, path, jobs=1, progress=False)
-    monkeypatch.setattr(sweep, "run", training.run)
-    assert len(table.read_table(path)) == 2 and sweep.sweep(runs, path, jobs=1, progress=False) == 1
-    rows = table.read_table(path)
+        dataclasses.replace(SWEEP, run=interrupted).carry_out(runs, path, jobs=1, progress=False)
+    assert len(TABLE.read(path)) == 2 and SWEEP.carry_out(runs, path, jobs=1, progress=False) == 1
+    rows = TABLE.read(path)
     assert [row["design"] for row in rows] == ["learned", "fixed", "single"]
-    assert sweep.sweep(runs, path, jobs=1, progress=False) == 0
-    record = json.loads(sweep.write_provenance(path, "a command").read_text())
+    assert SWEEP.carry_out(runs, path, jobs=1, progress=False) == 0
+    record = json.loads(SWEEP.write_provenance(path, "a command").read_text())
     assert record["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest() and record["runs"] == 3
-    assert {name: row for name, row in rows[1].items() if name in SETTINGS} == dataclasses.asdict(runs[1])
+    assert {name: row for name, row in rows[1].items() if name in TABLE.settings} == dataclasses.asdict(runs[1])
 
 
 def test_the_command_writes_a_table_and_says_what_is_wrong(tmp_path: Path) -> None:
@@ -425,7 +424,7 @@ def test_the_command_writes_a_table_and_says_what_is_wrong(tmp_path: Path) -> No
     out = tmp_path / "t.csv"
     good = call("--out", str(out), "--jobs", "1", "--parts", "main", "--pairs", "20", "--seeds", "0", "--steps", "1")
     assert good.returncode == 0 and "4 new runs" in good.stdout, good.stderr
-    assert len(table.read_table(out)) == 4 and json.loads(out.with_suffix(".json").read_text())["pairs"] == [20]
+    assert len(TABLE.read(out)) == 4 and json.loads(out.with_suffix(".json").read_text())["pairs"] == [20]
     bad = call("--out", str(tmp_path))
     assert bad.returncode == 2 and "expected a file to write, got the folder" in bad.stderr
 
@@ -437,7 +436,7 @@ def made_up(seeds: int = 5, **shift: float) -> list[dict]:
     """Rows of every setting of the sweep; `shift` adds to the BLEU of a design."""
     rng, rows = np.random.default_rng(0), []
     for run in sweep.grid(seeds=range(seeds)):
-        row = dict.fromkeys(COLUMNS, 1.0) | dataclasses.asdict(run) | {"device": "cpu"}
+        row = dict.fromkeys(TABLE.columns, 1.0) | dataclasses.asdict(run) | {"device": "cpu"}
         rows.append(row | {"bleu": 50 + shift.get(run.design, 0.0) + 0.1 * rng.standard_normal()})
     return rows
 

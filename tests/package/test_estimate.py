@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from backends import torch_or_skip
 
 from attnmath import estimate
 from attnmath.estimate import Estimate, mean, slope, variance
@@ -70,24 +69,6 @@ def test_estimates_are_gathered_in_order() -> None:
         estimate.stack([])
 
 
-def test_groups_are_the_units_of_a_clustered_mean() -> None:
-    """Copies of one draw add nothing: the error is that of the groups, not of the samples."""
-    rng = np.random.default_rng(0)
-    draws = rng.standard_normal(8)
-    copied = estimate.mean_of_groups(np.repeat(draws, 12), np.repeat(np.arange(8), 12))
-    assert copied.standard_error == pytest.approx(estimate.mean(draws).standard_error)
-    assert copied.standard_error > 3 * estimate.mean(np.repeat(draws, 12)).standard_error
-
-
-@pytest.mark.parametrize(
-    ("samples", "groups", "words"),
-    [([1.0, 2.0], ["a"], "one label for each sample"), ([1.0, 2.0], ["a", "a"], "at least 2 groups")],
-)
-def test_bad_groups_are_named(samples, groups, words) -> None:
-    with pytest.raises(ValueError, match=words):
-        estimate.mean_of_groups(samples, groups)
-
-
 @pytest.mark.parametrize("power", [-700, -300, 300, 700])
 def test_estimates_scale_by_powers_of_two_exactly(power: int) -> None:
     x = np.random.default_rng(0).standard_normal(50)
@@ -128,10 +109,6 @@ def test_estimates_are_their_formulas_on_uneven_samples() -> None:
     assert found.value == pytest.approx(b, rel=1e-12)
     expected = np.sqrt(squares[0] / (n - 2) / ((a - a.mean()) ** 2).sum())
     assert found.standard_error == pytest.approx(expected, rel=1e-12)
-    grouped = estimate.mean_of_groups([1.0, 2.0, 4.0, 8.0, 5.0], ["b", "a", "b", "c", "a"])
-    of_groups = np.asarray([7 / 2, 5 / 2, 8.0])
-    assert grouped.value == pytest.approx(of_groups.mean(), rel=1e-14)
-    assert grouped.standard_error == pytest.approx(of_groups.std(ddof=1) / np.sqrt(3), rel=1e-14)
 
 
 def test_two_draws_are_enough_for_a_mean_and_three_points_for_a_slope() -> None:
@@ -144,12 +121,6 @@ def test_two_draws_are_enough_for_a_mean_and_three_points_for_a_slope() -> None:
         (lambda: slope([0.0, 1.0], [0.0, 1.0]),
          "x, y: expected the same length, at least 3, and x not constant, got 2 and 2"),
         (lambda: mean(3.0), "samples: expected at least 1 dimensions, got shape (), dtype float64"),
-        (lambda: estimate.mean_of_groups([1.0, 2.0, 3.0], [1, 1, 1]), "groups: expected at least 2 groups, got 1"),
-        (lambda: estimate.mean_of_groups([1.0, 2.0], [1, 2, 3]),
-         "samples, groups: expected one label for each sample, got (2,) and (3,)"),
-        (lambda: estimate.mean_of_groups([[1.0], [2.0]], [[1], [2]]),
-         "samples, groups: expected one label for each sample, got (2, 1) and (2, 1)"),
-        (lambda: estimate.mean_of_groups([1.0, 2.0], [1.0, np.nan]), "groups: expected no NaN among the labels"),
         (lambda: estimate.stack([Estimate(1.0, 0.1), Estimate([1.0], [0.1])]),
          "estimates: expected values and errors of one shape, got [(), (1,)]"),
     ):  # fmt: skip
@@ -158,16 +129,10 @@ def test_two_draws_are_enough_for_a_mean_and_three_points_for_a_slope() -> None:
         assert str(error.value) == words
 
 
-def test_what_is_no_list_of_estimates_or_labels_is_named() -> None:
+def test_what_is_no_list_of_estimates_is_named() -> None:
     for value in (iter([Estimate(1.0, 0.1)]), [1.0], [Estimate(1.0, 0.1), 2.0], 3):
         with pytest.raises(TypeError, match="estimates: expected a sequence of Estimate, got"):
             estimate.stack(value)
-    masked, matrix = np.ma.masked_array([1, 2], [True, False]), None
-    for groups in (masked, [None, "a"], [1j, 2j], matrix, [[1], [1, 2]]):
-        with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got"):
-            estimate.mean_of_groups([1.0, 2.0], groups)
-    for groups in ([True, False], [1, 2], ["a", "b"], [1.5, 2.5], [b"a", b"b"], np.asarray([1, 2], np.uint8)):
-        assert estimate.mean_of_groups([1.0, 3.0], groups) == Estimate(2.0, 1.0)
 
 
 def test_an_estimate_reads_as_a_value_and_its_error() -> None:
@@ -180,12 +145,6 @@ def test_an_estimate_reads_as_a_value_and_its_error() -> None:
         Estimate([1.0, 2.0], [0.0, -1.0])
 
 
-def test_labels_that_numpy_cannot_read_are_named() -> None:
-    torch = torch_or_skip()
-    with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got Tensor"):
-        estimate.mean_of_groups([1.0, 2.0], torch.ones(2, requires_grad=True))
-
-
 def test_hundreds_of_points_have_a_slope() -> None:
     assert slope(np.arange(300.0), 3 * np.arange(300.0)).value == pytest.approx(3)
 
@@ -195,15 +154,6 @@ def test_records_cannot_be_changed_by_accident() -> None:
         name = dataclasses.fields(record)[0].name
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(record, name, None)
-
-
-def test_labels_that_cannot_become_an_array_are_named() -> None:
-    class Elsewhere:
-        def __array__(self, *_: object, **__: object) -> None:
-            raise TypeError("on another device")
-
-    with pytest.raises(TypeError, match="groups: expected an array of numbers or strings, got Elsewhere"):
-        estimate.mean_of_groups([1.0, 2.0], Elsewhere())
 
 
 def test_a_slope_is_that_of_two_rows_of_numbers() -> None:

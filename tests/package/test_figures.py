@@ -17,7 +17,7 @@ from attnmath.estimate import Estimate
 from attnmath.figures import (
     against_prediction,
     attention_heatmap,
-    estimates_against,
+    curves,
     falling,
     family,
     letter_panels,
@@ -84,8 +84,7 @@ def test_other_data_on_the_callers_axes_touches_no_global_state() -> None:
     plt.close("all")  # what another test has left open
     before = dict(mpl.rcParams)
     figure, ax = plt.subplots()
-    drawn = estimates_against([1, 2], {"$x$": Estimate(np.ones(2), np.zeros(2))}, predictions={"$p$": [1, 1]}, ax=ax)
-    assert drawn is ax and len(plt.get_fignums()) == 1
+    assert curves([1, 2], {"$x$": [1, 2]}, ax=ax) is ax and len(plt.get_fignums()) == 1
     assert family([0, 1], {"a": [1, 2]}, reference={"b": [2, 1]}, xlabel="x", ylabel="y", ax=ax) is ax
     assert falling([1, 2], {"a": [1, 2]}, {"b": [2, 1]}, xlabel="x", ylabel="y").figure is not ax.figure
     show(figure)
@@ -105,8 +104,8 @@ def test_the_style_survives_colour_blindness_and_grey_print() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(TypeError, match="ax: expected a matplotlib Axes"):
         family([0], {"a": [0]}, xlabel="x", ylabel="y", ax="here")
-    with pytest.raises(ValueError, match=r"estimates\['x'\]: expected 2 values"):
-        estimates_against([1, 2], {"x": Estimate(np.ones(3), np.zeros(3))})
+    with pytest.raises(ValueError, match=r"curves\['x'\]: expected 2 values"):
+        curves([1, 2], {"x": [1, 2, 3]})
     plt.close("all")
     figure, ax = plt.subplots()
     with pytest.raises(ValueError, match="format: expected one of png, svg, got 'gif'"):

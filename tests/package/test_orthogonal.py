@@ -69,8 +69,6 @@ def drawn(kind: str, W: np.ndarray, x: np.ndarray, y: np.ndarray, A: float) -> n
     """One term for each row."""
     d = x.size
     norms = (x @ x + y @ y) / 2
-    if kind == "trigonometric":
-        return np.exp(norms) * np.cos(W @ (x - y))
     if kind == "hyperbolic":
         return np.exp(-norms) * np.cosh(W @ (x + y))
     return (1 - 4 * A) ** (d / 2) * np.exp(2 * A * np.sum(W**2, axis=-1) + np.sqrt(1 - 4 * A) * W @ (x + y) - norms)
@@ -81,7 +79,7 @@ def drawn(kind: str, W: np.ndarray, x: np.ndarray, y: np.ndarray, A: float) -> n
     ("kind", "coupling", "A"),
     [("positive", "orthogonal", 0.0), ("positive", "simplex", 0.0), ("positive", "independent", 0.0),
      ("gerf", "orthogonal", -0.1), ("gerf", "simplex", 0.03), ("hyperbolic", "orthogonal", 0.0),
-     ("hyperbolic", "independent", 0.0), ("trigonometric", "orthogonal", 0.0)],
+     ("hyperbolic", "independent", 0.0)],
 )  # fmt: skip
 def test_variances_of_drawn_estimates(kind: str, coupling: str, A: float, m: int) -> None:
     d, draws = 3, 40_000
@@ -105,10 +103,6 @@ def test_one_row_has_the_variance_of_a_normal_one() -> None:
     z, K = np.sum((x + y) ** 2), np.exp(x @ y)
     assert orthogonal.positive_variance(x, y, 1) == pytest.approx(K**2 * np.expm1(z))
     assert orthogonal.hyperbolic_variance(x, y, 1) == pytest.approx(K**2 * (np.cosh(z) - 1))
-    far = np.sum((x - y) ** 2)
-    assert orthogonal.trigonometric_variance(x, y, 1) == pytest.approx(
-        np.exp(x @ x + y @ y) * (1 - np.exp(-far)) ** 2 / 2
-    )
     for A in (-0.3, 0.1):
         value = ((1 - 4 * A) ** 2 / (1 - 8 * A)) ** 1.5 * np.exp(z / (1 - 8 * A)) - 1
         assert orthogonal.gerf_variance(x, y, A, 1, relative=True) == pytest.approx(value)
@@ -120,7 +114,7 @@ def test_rows_of_one_dimension_are_independent() -> None:
         alone = orthogonal.gerf_variance(x, y, A, m, coupling="independent")
         assert orthogonal.gerf_variance(x, y, A, m) == alone
         assert orthogonal.gerf_variance(x, y, A, m, coupling="simplex") == alone
-    for variance in (orthogonal.positive_variance, orthogonal.hyperbolic_variance, orthogonal.trigonometric_variance):
+    for variance in (orthogonal.positive_variance, orthogonal.hyperbolic_variance):
         assert variance(x, y, m) == variance(x, y, m, coupling="independent")
     # Drawn rows agree: products of two neighbours have the mean of independent terms, 1 in units of K^2.
     for draw in (projections.orthogonal, projections.simplex):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnmath import symbols as exact
-from attnmath.figures import decays_beside_predictions, dots_by_layer, rates_on_the_diagonal, unit_disc
+from attnmath.figures import decays_beside_predictions, dots_by_layer, unit_disc
 from attnmath.matrix import mixing, spectrum
 
 sizes, seeds = st.integers(1, 7), st.integers(0, 99)
@@ -107,7 +107,6 @@ HALF = np.full((2, 2), 0.5)
         (lambda: dots_by_layer([1.0]), ValueError, "values: expected"),
         (lambda: dots_by_layer([[1.0]], intervals=([[0.0]], [[1.0, 2.0]])), ValueError, r"intervals: expected shape"),
         (lambda: unit_disc([np.nan]), ValueError, "values: expected"),
-        (lambda: rates_on_the_diagonal([1.0], [0.0]), ValueError, "measured: expected"),
     ],
 )
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
@@ -124,7 +123,6 @@ def test_figures_draw_what_they_are_given() -> None:
     assert len(ax.lines) == 3 and len(ax.collections[0].get_segments()) == 4
     assert len(unit_disc([1, 0.5j]).lines) == 2 and len(unit_disc([1], reference=[1j]).lines) == 3
     assert len(decays_beside_predictions({"a": [0.5, 0.25]}, {"a": 0.5}).lines) == 2
-    assert len(rates_on_the_diagonal([1.0, 2.0], [1.0, 2.0]).lines) == 2
     plt.close("all")
 
 

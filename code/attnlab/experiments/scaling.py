@@ -6,7 +6,7 @@ another, and the same seed gives the same draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -14,18 +14,11 @@ from jaxtyping import Float
 from attnlab.experiments.arguments import several, widths_of
 from attnmath import estimate
 from attnmath.arrays import Numpy
-from attnmath.checks import fits_memory, flag, floats, non_negative_integer, one_of, positive, positive_integer
+from attnmath.checks import fits_memory, floats, non_negative_integer, one_of, positive, positive_integer
 from attnmath.estimate import Estimate
 from attnmath.operator import dot_product
-from attnmath.operator.attention import entropy, jacobian_norm, softmax
+from attnmath.operator.attention import entropy, softmax
 from attnmath.operator.dot_product import COMPONENT_LAWS, ComponentLaw
-
-#: Statistics of an attention row, by name: from the weights to one number a row.
-ROW_STATISTICS: dict[str, Callable[[Float[Numpy, "rows keys"]], Float[Numpy, rows]]] = {
-    "entropy": entropy,
-    "jacobian_norm": jacobian_norm,
-    "saturated": lambda weights: (weights.max(axis=1) > 0.9).astype(float),
-}
 
 
 def score_variance(
@@ -63,30 +56,6 @@ def score_kurtosis(widths: Sequence[int], *, law: str = "gaussian", draws: int =
     return estimate.stack([estimate.mean(standardised(d_k, rng)) for d_k, rng in zip(widths, streams, strict=True)])
 
 
-def row_statistics(
-    widths: Sequence[int], *, keys: int = 64, rows: int = 200, sigma: float = 1.0, seed: int = 514
-) -> dict[str, tuple[Estimate, Estimate]]:
-    """Estimate the mean entropy and Jacobian norm of softmax rows over Gaussian keys, and the share of saturated rows.
-
-    A row is saturated when one weight exceeds 0.9. Every estimate has an entry for each width.
-
-    keys : length of a row.  rows : independent rows, each with a query and keys of its own.  sigma : standard
-    deviation of every component.
-
-    Returns, for each statistic of `ROW_STATISTICS`, the estimates without and with the division of the scores by
-    sqrt(d_k); both come from the same queries and keys.
-    """
-    keys, rows, sigma = positive_integer(keys, "keys"), several(rows, "rows"), positive(sigma, "sigma")
-    fits_memory("keys, rows", keys, rows)
-    found: dict[str, tuple[list[Estimate], list[Estimate]]] = {name: ([], []) for name in ROW_STATISTICS}
-    for d_k, rng in zip(widths, _streams(widths, seed), strict=True):
-        scores = dot_product.score_rows(d_k, keys, rows, rng, sigma=sigma)
-        for place, weights in enumerate((softmax(scores), softmax(scores / np.sqrt(d_k)))):
-            for name, statistic in ROW_STATISTICS.items():
-                found[name][place].append(estimate.mean(statistic(weights)))
-    return {name: (estimate.stack(raw), estimate.stack(scaled)) for name, (raw, scaled) in found.items()}
-
-
 def normal_rows(
     keys: Sequence[int], deviations: Sequence[float], *, rows: int = 200, seed: int = 514
 ) -> dict[str, Estimate]:
@@ -114,23 +83,6 @@ def normal_rows(
         found["jacobian_norm"].append(estimate.mean(np.sqrt(np.maximum(squares - 2 * cubes + squares**2, 0))))
         found["collision"].append(estimate.mean(squares))
     return {name: estimate.stack(values) for name, values in found.items()}
-
-
-def gain_without_scaling(
-    d_k: int, *, keys: int = 64, rows: int = 200, seed: int = 514, exchanged: bool = False
-) -> Estimate:
-    """Estimate how much larger the mean Jacobian norm of a row is without the division by sqrt(d_k) than with it.
-
-    The two norms of a row come from the same query and keys, so the mean is over paired differences.
-    exchanged : exchange the two versions of each row at random, so that there is no effect.
-    """
-    d_k, keys, rows = positive_integer(d_k, "d_k"), positive_integer(keys, "keys"), several(rows, "rows")
-    fits_memory("keys, rows", keys, rows)
-    exchanged = flag(exchanged, "exchanged")
-    (rng,) = _streams([d_k], seed)
-    scores = dot_product.score_rows(d_k, keys, rows, rng)
-    gains = jacobian_norm(softmax(scores)) - jacobian_norm(softmax(scores / np.sqrt(d_k)))
-    return estimate.mean(gains * (2 * rng.integers(0, 2, size=rows) - 1) if exchanged else gains)
 
 
 def variance_ratios(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
+from attnlab.sweeps.training import Descent
 from attnmath.arrays import Numpy
 from attnmath.checks import instance, non_negative_integer, positive, positive_integer
 
@@ -142,8 +143,7 @@ def train(
     model = (initial(settings, alphabet) if start is None else instance(start, Decoder, "start")).to(device)
     text = torch.from_numpy(_text(ids, alphabet, settings.context))
     rng = np.random.default_rng([settings.seed, 1])
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, weight_decay=settings.decay)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, settings.steps))
+    descent = Descent(model, settings.rate, settings.steps, weight_decay=settings.decay)
     window = np.arange(settings.context + 1) if order is None else np.asarray(order)
     if not np.array_equal(np.sort(window), np.arange(settings.context + 1)):
         raise ValueError(f"order: expected a permutation of {settings.context + 1} places, got {order}")
@@ -151,11 +151,8 @@ def train(
         starts = rng.integers(len(text) - settings.context, size=settings.batch)
         piece = text[starts[:, None] + window].to(device)
         loss = nn.functional.cross_entropy(model(piece[:, :-1]).flatten(0, 1), piece[:, 1:].flatten())
-        optimiser.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
+        descent.step()
         report(step, float(loss.detach()))
     return model
 
@@ -182,10 +179,3 @@ def _text(ids: NDArray[np.int64], alphabet: int, context: int) -> NDArray[np.int
     if ids.min() < 0 or ids.max() >= alphabet:
         raise ValueError(f"ids: expected values from 0 to {alphabet - 1}, got {ids.min()} to {ids.max()}")
     return ids.astype(np.int64)
-
-
-def _rate(step: int, steps: int) -> float:
-    warm = max(1, steps // 10)
-    if step < warm:
-        return (step + 1) / warm
-    return float(0.5 * (1 + np.cos(np.pi * (step - warm) / max(1, steps - warm))))

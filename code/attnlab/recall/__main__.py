@@ -18,49 +18,27 @@ from attnlab import commands
 from attnlab.recall.table import ATTENTION_NAMES, DESIGNS, RATES, SEEDS
 from attnlab.sweeps import command
 
-_COMMAND = commands.Command(
-    "attnlab.recall",
-    __doc__,
-    takes="about an hour with --jobs 2 on two cores, some five seconds for each run.",
-    writes="the table --out, a row for each run, and beside it a record (.json) of the command, versions and settings.",
-    kept=command.KEPT,
-    extra="train",
-)
+_COMMAND = command.described("attnlab.recall", __doc__, seconds="five")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the missing part of the grid and write the table and its provenance; return the exit status."""
     parser = _COMMAND.parser()
     command.add_options(parser)
-    parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS, metavar="DESIGN",
-                        help=f"the parts of the sweep to run, of {', '.join(DESIGNS)}; default: all")  # fmt: skip
-    parser.add_argument(
-        "--attentions",
-        nargs="+",
-        choices=ATTENTION_NAMES,
-        default=ATTENTION_NAMES,
-        metavar="NAME",
-        help=f"what turns scores into weights, of {', '.join(ATTENTION_NAMES)}; default: all",
-    )
-    parser.add_argument("--seeds", nargs="+", type=commands.whole(0), default=SEEDS, metavar="SEED",
-                        help=f"seeds of weights and sequences; default: {_shown(SEEDS)}")  # fmt: skip
-    parser.add_argument("--rates", nargs="+", type=commands.positive, default=RATES, metavar="RATE",
-                        help="learning rates, each tried for every setting, of which the chapter keeps the best; "
-                        f"default: {_shown(RATES)}")  # fmt: skip
-    parser.add_argument("--steps", type=commands.whole(1), default=300, metavar="N",
-                        help="training steps in each run; default: 300")  # fmt: skip
+    command.add_choice(parser, "designs", DESIGNS, "DESIGN", "the parts of the sweep to run")
+    command.add_choice(parser, "attentions", ATTENTION_NAMES, "NAME", "what turns scores into weights")
+    command.add_numbers(parser, "seeds", SEEDS, commands.whole(0), "SEED", "seeds of weights and sequences")
+    rates = "learning rates, each tried for every setting, of which the chapter keeps the best"
+    command.add_numbers(parser, "rates", RATES, commands.positive, "RATE", rates)
+    command.add_steps(parser, 300)
     return _COMMAND.carry_out(parser, _run, arguments)
 
 
 def _run(given: argparse.Namespace, line: str) -> str:
-    from attnlab.recall import sweep
+    from attnlab.recall.sweep import SWEEP, grid
 
-    wanted = sweep.grid(given.designs, given.attentions, given.seeds, given.rates, steps=given.steps)
-    return command.carry_out(given, sweep, wanted, line)
-
-
-def _shown(values: tuple[float, ...]) -> str:
-    return " ".join(map(str, values))
+    wanted = grid(given.designs, given.attentions, given.seeds, given.rates, steps=given.steps)
+    return command.carry_out(given, SWEEP, wanted, line)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab import records
-from attnlab.recall.table import ATTENTION_NAMES, MEASURES, TABLE
+from attnlab.recall.table import ATTENTION_NAMES, TABLE
+from attnlab.sweeps.tables import Row
 from attnmath.arrays import Numpy
 from attnmath.checks import flag, instance, number, one_of
 from attnmath.estimate import Estimate, mean
 from attnmath.estimate import interval as interval
 
-#: A row of the table of runs, by the names of its columns.
-Row = dict[str, Any]
 _GROUP = ("attention", "parameter", "unit", "pairs", "head", "width")
 
 
@@ -40,7 +39,7 @@ def load_results() -> list[Row]:
     >>> sorted({row["attention"] for row in load_results()})
     ['decay', 'elu+1', 'identity', 'relu^2', 'softmax']
     """
-    return TABLE.parsed(records.shipped("recall"), "recall.csv")
+    return TABLE.shipped("recall")
 
 
 def load_provenance() -> dict[str, Any]:
@@ -104,7 +103,7 @@ def by_seed(cells: Sequence[Cell], quantity: str) -> Float[Numpy, "cells seeds"]
     >>> by_seed([Cell("decay", 0.9, True, 4, 8, 32, 0.1, runs)], "S").tolist()
     [[0.25, 0.5]]
     """
-    one_of(quantity, MEASURES, "quantity")
+    one_of(quantity, TABLE.measures, "quantity")
     rows = [{run["seed"]: float(run[quantity]) for run in _runs(cell.runs, "cells", ("seed", quantity))}
             for cell in _cells(cells)]  # fmt: skip
     seeds = sorted(rows[0])
@@ -133,21 +132,8 @@ def _cells(cells: Any) -> Sequence[Cell]:
 
 
 def _runs(rows: Any, name: str, columns: Sequence[str]) -> Sequence[Row]:
-    """Return rows of the table, at least one, that have these columns, with numbers but for `attention` and `unit`."""
-    if isinstance(rows, str) or not isinstance(rows, Sequence):
-        raise TypeError(f"{name}: expected rows of the table, got {type(rows).__name__}")
-    if not rows:
-        raise ValueError(f"{name}: expected at least one run, got none")
-    for row in rows:
-        if not isinstance(row, dict):
-            raise TypeError(f"{name}: expected a row of the table, got {type(row).__name__} {row!r}")
-        if missing := [column for column in columns if column not in row]:
-            raise ValueError(f"{name}: expected a row with {', '.join(columns)}, got one without {', '.join(missing)}")
-        for column in columns:
-            if column == "attention":
-                one_of(row[column], ATTENTION_NAMES, f"{name}[{column!r}]")
-            elif column == "unit":
-                flag(row[column], f"{name}[{column!r}]")
-            elif math.isnan(number(row[column], f"{name}[{column!r}]")) and column == "validation":
-                raise ValueError(f"{name}['validation']: expected a share of right answers, got nan")
+    """Return rows of the table, at least one, that have these columns, with a number that is one for `validation`."""
+    rows = TABLE.checked(rows, columns, name)
+    if "validation" in columns and any(math.isnan(row["validation"]) for row in rows):
+        raise ValueError(f"{name}['validation']: expected a share of right answers, got nan")
     return rows

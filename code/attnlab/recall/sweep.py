@@ -1,24 +1,17 @@
-"""A grid of runs: in parallel, with a progress bar, and resumed where it was interrupted.
-
-Runs go through joblib, so that a cluster takes one line around the call and no change within it:
-
-    with joblib.parallel_config(backend="dask"):  # needs a connected client
-        sweep(grid(), "recall.csv")
-"""
+"""The grid of runs, and the sweep that carries them out; see `attnlab.sweeps.runs`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
-
-from tqdm import tqdm
 
 from attnlab.recall.table import ATTENTION_NAMES, DESIGNS, PARAMETERS, RATES, SEEDS, STANDARD, TABLE
 from attnlab.recall.training import Settings, run
 from attnlab.sweeps import runs
 from attnmath.checks import non_negative_integer, one_of, positive
+
+SWEEP = runs.Sweep(run, Settings, TABLE)
 
 
 def grid(
@@ -60,20 +53,3 @@ def _settings_of(design: str, attention: str) -> list[tuple[float, bool, int, in
         return []
     sizes = [(head, 32) for head in (4, 8, 16, 32)] + [(8, width) for width in (16, 64)]
     return [(standard, False, 16, head, width) for head, width in sizes]
-
-
-def sweep(
-    settings: Iterable[Settings],
-    path: str | Path,
-    *,
-    jobs: int | None = None,
-    device: str = "cpu",
-    progress: bool = True,
-) -> int:
-    """Carry out the runs that the table at `path` lacks, and return how many these were; see `runs.carry_out`."""
-    return runs.carry_out(run, settings, Settings, path, TABLE, jobs=jobs, device=device, progress=progress, bar=tqdm)
-
-
-def write_provenance(path: str | Path, command: str) -> Path:
-    """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
-    return runs.write_provenance(path, command, TABLE)

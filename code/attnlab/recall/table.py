@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
-from attnlab.sweeps.tables import Table
+from attnlab.sweeps.tables import Table, Words, truth
 from attnmath.checks import number, one_of
 
 #: The attentions under test, in the order of every table and figure.
@@ -25,10 +23,13 @@ PARAMETERS: Mapping[str, tuple[str, tuple[float, ...]]] = MappingProxyType({
 STANDARD: Mapping[str, float] = MappingProxyType(
     {"softmax": 1.0, "relu^2": 0.0, "elu+1": 1.0, "identity": 1.0, "decay": 0.9}
 )
-#: Columns of the table: the settings of a run, what it measured, and where it ran.
-SETTINGS = ("attention", "parameter", "unit", "pairs", "head", "width", "seed", "steps", "batch", "rate")
-MEASURES = ("validation", "recall", "target", "S", "support")
-COLUMNS = (*SETTINGS, *MEASURES, "device")
+#: The table: the settings of a run, what it measured, and where it ran.
+TABLE = Table(
+    {"attention": Words(ATTENTION_NAMES), "parameter": float, "unit": truth, "pairs": int, "head": int, "width": int,
+     "seed": int, "steps": int, "batch": int, "rate": float},
+    dict.fromkeys(("validation", "recall", "target", "S", "support"), float),
+    order=("attention", "parameter", "unit", "pairs", "head", "width", "seed", "steps", "batch", "rate"),
+)  # fmt: skip
 #: The designs behind the shipped table, and the seeds and learning rates that each of their settings gets.
 DESIGNS = ("concentration", "width", "pairs")
 SEEDS, RATES = (0, 1, 2, 3, 4), (0.0027, 0.008, 0.024, 0.072, 0.216, 0.648)
@@ -45,30 +46,3 @@ def check_parameter(attention: str, parameter: float) -> float:
     if attention == "decay" and parameter > 1:
         raise ValueError(f"parameter: expected a rate of decay of at most 1, got {parameter:g}")
     return parameter
-
-
-def _parsed(name: str, value: str) -> Any:
-    if name == "unit":
-        return {"True": True, "False": False}[value]
-    if name == "device":
-        return value + ""  # None, of a line that was cut short, is no device
-    if name == "attention":
-        if value not in ATTENTION_NAMES:
-            raise ValueError(value)
-        return value
-    return float(value) if name in {"parameter", "rate", *MEASURES} else int(value)
-
-
-def _place(row: Mapping[str, object]) -> tuple[object, ...]:
-    return ATTENTION_NAMES.index(str(row["attention"])), *(row[name] for name in SETTINGS[1:])
-
-
-TABLE = Table(COLUMNS, SETTINGS, _parsed, _place)
-
-
-def read_table(path: str | Path) -> list[dict[str, Any]]:
-    """Read the rows of a table; a line that an interruption cut short is left out, and so is a run that occurs twice.
-
-    Raises `ValueError` if the file is not such a table.
-    """
-    return TABLE.read(path)

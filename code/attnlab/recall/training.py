@@ -14,7 +14,7 @@ from attnlab.devices import torch_device
 from attnlab.recall.models import ATTENTIONS, Recaller
 from attnlab.recall.table import check_parameter
 from attnlab.recall.task import KEYS, Batch, draw
-from attnlab.sweeps.runs import must_be_finite, schedule
+from attnlab.sweeps.training import Descent, must_be_finite
 from attnlab.threads import one_thread
 from attnmath.arrays import ArrayLike
 from attnmath.checks import (
@@ -87,17 +87,12 @@ def train(settings: Settings, device: str = "cpu") -> Recaller:
     place = torch_device(device)
     rng = _generator(settings, _TRAIN)
     model = build(settings).to(place)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, weight_decay=0.01, fused=True)
-    decay = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: schedule(step, settings.steps))
+    descent = Descent(model, settings.rate, settings.steps, weight_decay=0.01, fused=True)
     for _ in range(settings.steps):
         tokens, answers = _tensors(draw(settings.batch, settings.pairs, rng), place)
         logits, _ = model(tokens)
-        loss = nn.functional.cross_entropy(logits[:, -settings.pairs :].flatten(0, 1), answers.flatten())
-        optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        decay.step()
+        nn.functional.cross_entropy(logits[:, -settings.pairs :].flatten(0, 1), answers.flatten()).backward()
+        descent.step()
     must_be_finite(model, settings.rate)
     return model
 

@@ -1,4 +1,10 @@
-"""Sweeps: runs in parallel through joblib, with a progress bar, written to a table and resumed where one stopped."""
+"""Sweeps: runs in parallel through joblib, with a progress bar, written to a table and resumed where one stopped.
+
+A cluster takes one line around the call and no change within it:
+
+    with joblib.parallel_config(backend="dask"):  # needs a connected client
+        SWEEP.carry_out(grid(), "recall.csv")
+"""
 
 from __future__ import annotations
 
@@ -8,8 +14,9 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import joblib
 import numpy as np
@@ -19,55 +26,77 @@ from tqdm import tqdm
 from attnlab.devices import torch_device
 from attnlab.records import replace
 from attnlab.sweeps.tables import Table, exact, rounded
-from attnmath.checks import flag, instance, non_negative_integer, path_to, positive, positive_integer
+from attnmath.checks import flag, instance, path_to
 
 #: What one run is told: a dataclass whose fields are columns of the table.
 Setting = TypeVar("Setting")
 
 
-def carry_out(
-    run: Callable[[Setting, str], Mapping[str, Any]],
-    settings: Iterable[Setting],
-    kind: type[Setting],
-    path: str | Path,
-    table: Table,
-    *,
-    jobs: int | None = None,
-    device: str = "cpu",
-    progress: bool = True,
-    bar: Callable[..., Any] = tqdm,
-) -> int:
-    """Carry out the runs that the table at `path` lacks, in their order, and return how many these were.
+@dataclass(frozen=True)
+class Sweep(Generic[Setting]):
+    """What carries out the runs of one kind of small models, and describes the table that they are written to.
 
-    run : from settings and device to a row.  kind : class of the settings, whose fields are `table.settings`.
-    jobs : processes at a time, joblib's default unless given.  device : where torch computes; a run that is in the
-    table is not repeated for another device.
-
-    Each finished run is written at once, so an interruption loses nothing but the runs under way. The table is
-    locked meanwhile: a second sweep into it raises `ValueError`. A table with other columns raises `ValueError`
-    and is left as it is.
+    run : from settings and device to a row of the table.  kind : class of the settings, whose fields are
+    `table.settings`.
     """
-    path, wanted = _table_path(path), _wanted(settings, kind)
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
-        raise ValueError(f"jobs: expected a number of processes, -1 for all cores, or None, got {jobs!r}")
-    flag(progress, "progress")
-    torch_device(device)
-    with table.locked(path) as file:
-        done = {kind(**{name: row[name] for name in table.settings}) for row in table.read(path)}
-        missing = [s for s in wanted if s not in done]
-        if not missing:
-            return 0
-        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-        writer = csv.DictWriter(file, table.columns, lineterminator="\n")
-        with bar(total=len(wanted), initial=len(wanted) - len(missing), unit="run", disable=not progress) as shown:
-            for row in parallel(joblib.delayed(run)(s, device) for s in missing):
-                digits = {name: exact if name in table.settings else rounded for name in table.columns}
-                writer.writerow({name: write(row[name]) for name, write in digits.items()})
-                file.flush()
-                os.fsync(file.fileno())
-                shown.update()
-        table.sort(path)
-    return len(missing)
+
+    run: Callable[[Setting, str], Mapping[str, Any]]
+    kind: type[Setting]
+    table: Table
+
+    def carry_out(
+        self,
+        settings: Iterable[Setting],
+        path: str | Path,
+        *,
+        jobs: int | None = None,
+        device: str = "cpu",
+        progress: bool = True,
+    ) -> int:
+        """Carry out the runs that the table at `path` lacks, in their order, and return how many these were.
+
+        jobs : processes at a time, joblib's default unless given.  device : where torch computes; a run that is in the
+        table is not repeated for another device.
+
+        Each finished run is written at once, so an interruption loses nothing but the runs under way. The table is
+        locked meanwhile: a second sweep into it raises `ValueError`. A table with other columns raises `ValueError`
+        and is left as it is.
+        """
+        path, wanted, table = _table_path(path), _wanted(settings, self.kind), self.table
+        if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
+            raise ValueError(f"jobs: expected a number of processes, -1 for all cores, or None, got {jobs!r}")
+        flag(progress, "progress")
+        torch_device(device)
+        with table.locked(path) as file:
+            done = {self.kind(**{name: row[name] for name in table.settings}) for row in table.read(path)}
+            missing = [s for s in wanted if s not in done]
+            if not missing:
+                return 0
+            parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+            writer = csv.DictWriter(file, table.columns, lineterminator="\n")
+            with tqdm(total=len(wanted), initial=len(wanted) - len(missing), unit="run", disable=not progress) as shown:
+                for row in parallel(joblib.delayed(self.run)(s, device) for s in missing):
+                    digits = {name: exact if name in table.settings else rounded for name in table.columns}
+                    writer.writerow({name: write(row[name]) for name, write in digits.items()})
+                    file.flush()
+                    os.fsync(file.fileno())
+                    shown.update()
+            table.sort(path)
+        return len(missing)
+
+    def write_provenance(self, path: str | Path, command: str) -> Path:
+        """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
+        path = _table_path(path)
+        rows, target = self.table.read(path), path.with_suffix(".json")
+        settings = {name: sorted({row[name] for row in rows}) for name in self.table.settings}
+        versions = {"python": platform.python_version(), "numpy": np.__version__, "torch": torch.__version__,
+                    "joblib": joblib.__version__}  # fmt: skip
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        devices = sorted({row["device"] for row in rows})
+        record = {"command": command, "versions": versions, "machine": platform.machine(), "devices": devices,
+                  "sha256": digest, "runs": len(rows), **settings}  # fmt: skip
+        replace(target, (json.dumps(record, indent=2) + "\n").encode())
+        return target
 
 
 def _wanted(settings: Iterable[Setting], kind: type[Setting]) -> list[Setting]:
@@ -89,50 +118,9 @@ def each(name: str, values: Any, check: Callable[[Any, str], Any]) -> None:
         raise ValueError(f"{name}: expected at least one value, each once, got {list(values)}")
 
 
-def write_provenance(path: str | Path, command: str, table: Table) -> Path:
-    """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
-    path = _table_path(path)
-    rows, target = table.read(path), path.with_suffix(".json")
-    settings = {name: sorted({row[name] for row in rows}) for name in table.settings}
-    versions = {"python": platform.python_version(), "numpy": np.__version__, "torch": torch.__version__,
-                "joblib": joblib.__version__}  # fmt: skip
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    devices = sorted({row["device"] for row in rows})
-    record = {"command": command, "versions": versions, "machine": platform.machine(), "devices": devices,
-              "sha256": digest, "runs": len(rows), **settings}  # fmt: skip
-    replace(target, (json.dumps(record, indent=2) + "\n").encode())
-    return target
-
-
 def _table_path(path: str | Path) -> Path:
     """Return the path of a table, whose record has the same name and ends in .json."""
     found = path_to(path, "path")
     if found.suffix.lower() == ".json":
         raise ValueError(f"path: expected a table such as {found.with_suffix('.csv')}, got {found}, its record")
     return found
-
-
-def must_be_finite(model: torch.nn.Module, rate: float) -> None:
-    """Raise `ValueError`, which names the learning rate, if a weight of the trained model is no finite number.
-
-    >>> must_be_finite(torch.nn.Linear(2, 1), 0.1)
-    """
-    instance(model, torch.nn.Module, "model")
-    positive(rate, "rate")
-    if not all(bool(weights.isfinite().all()) for weights in model.parameters()):
-        raise ValueError(f"rate: expected a learning rate at which the weights stay finite, got {rate}")
-
-
-def schedule(step: int, steps: int) -> float:
-    """Learning rate at a step as a share of the highest: linear warm-up over a tenth, then a cosine decay to 0.
-
-    >>> schedule(0, 100), schedule(10, 100)
-    (0.1, 1.0)
-    """
-    step, steps = non_negative_integer(step, "step"), positive_integer(steps, "steps")
-    if step > steps:
-        raise ValueError(f"step: expected at most {steps}, the number of steps, got {step}")
-    warm = max(1, steps // 10)
-    if step < warm:
-        return (step + 1) / warm
-    return float(0.5 * (1 + np.cos(np.pi * (step - warm) / max(1, steps - warm))))

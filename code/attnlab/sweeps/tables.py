@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from attnlab.records import replace
-from attnmath.checks import path_to
+from attnlab.records import replace, shipped
+from attnmath.checks import flag, number, one_of, path_to
 
 try:
     import fcntl
@@ -19,21 +19,59 @@ except ImportError:  # Windows has no such locks: there, two sweeps into one tab
     fcntl = None  # type: ignore[assignment]
 
 
-@dataclass(frozen=True)
-class Table:
-    """The form of a table.
+#: What reads the text of a value; raises KeyError, TypeError or ValueError for a text that is none.
+Reader = Callable[[str], Any]
+#: A row of a table, by the names of its columns.
+Row = dict[str, Any]
 
-    columns : names of its columns.  settings : those of them that tell one run from another.
-    parse : the value of a column, from its name and its text; raises KeyError, TypeError or ValueError for another.
-    place : what rows are sorted by.
+
+@dataclass(frozen=True)
+class Words:
+    """Reads one of some words, which are in the order that rows are sorted by.
+
+    >>> Words(("softmax", "decay"))("decay")
+    'decay'
     """
 
-    columns: tuple[str, ...]
-    settings: tuple[str, ...]
-    parse: Callable[[str, str], object]
-    place: Callable[[Mapping[str, object]], tuple[object, ...]]
+    names: tuple[str, ...]
 
-    def read(self, path: str | Path) -> list[dict[str, Any]]:
+    def __call__(self, text: str) -> str:
+        """Return the text if it is one of the words."""
+        return self.names[self.names.index(text)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The form of a table: its settings, which tell one run from another, what was measured, and the device.
+
+    told, measured : what reads each setting and each measure, in the order of the columns.
+    order : the settings by which rows are sorted, the gravest first.
+    """
+
+    told: Mapping[str, Reader]
+    measured: Mapping[str, Reader]
+    order: tuple[str, ...]
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Names of the columns that tell one run from another."""
+        return tuple(self.told)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the columns of what a run measured."""
+        return tuple(self.measured)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return (*self.told, *self.measured, "device")
+
+    def shipped(self, name: str) -> list[Row]:
+        """Return the rows of the table ``data/NAME.csv`` of the package, after checking its hash."""
+        return self.parsed(shipped(name), f"{name}.csv")
+
+    def read(self, path: str | Path) -> list[Row]:
         """Read the rows; a line that an interruption cut short is left out, and so is a run that occurs twice.
 
         Raises `ValueError` if the file is not such a table.
@@ -44,7 +82,7 @@ class Table:
             text = ""
         return self.parsed(text, str(path))
 
-    def parsed(self, text: str, name: str) -> list[dict[str, Any]]:
+    def parsed(self, text: str, name: str) -> list[Row]:
         """Return the rows of such a table, as `read` does.
 
         name : of the table, for the error.
@@ -52,15 +90,15 @@ class Table:
         lines = text[: text.rfind("\n") + 1].splitlines()
         if not lines or tuple(lines[0].split(",")) != self.columns:
             raise ValueError(f"path: expected a table with the columns {', '.join(self.columns)} in {name}")
-        found: dict[tuple[Any, ...], dict[str, Any]] = {}
+        readers, found = self._readers(), dict[tuple[Any, ...], Row]()
         for line, row in enumerate(csv.DictReader(lines), start=2):
             try:
-                parsed = {name: self.parse(name, row[name]) for name in self.columns}
+                parsed = {column: read(row[column]) for column, read in readers.items()}
             except (KeyError, TypeError, ValueError):
                 raise ValueError(
                     f"path: expected {len(self.columns)} values in line {line} of {name}, got {row}"
                 ) from None
-            found.setdefault(tuple(parsed[name] for name in self.settings), parsed)
+            found.setdefault(tuple(parsed[column] for column in self.settings), parsed)
         return list(found.values())
 
     @contextmanager
@@ -84,12 +122,54 @@ class Table:
     def sort(self, path: Path) -> None:
         """Put the rows into their order, whatever the order in which runs ended; each run once."""
         header, *rows = dict.fromkeys(path.read_text(encoding="utf-8").splitlines())
+        readers = {name: read.names.index if isinstance(read, Words) else read for name, read in self.told.items()}
 
         def place(line: str) -> tuple[Any, ...]:
             texts = dict(zip(self.columns, line.split(","), strict=False))
-            return self.place({name: self.parse(name, texts[name]) for name in self.settings})
+            return tuple(readers[name](texts[name]) for name in self.order)
 
         replace(path, ("\n".join([header, *sorted(rows, key=place)]) + "\n").encode())
+
+    def _readers(self) -> dict[str, Reader]:
+        return {**self.told, **self.measured, "device": _text}
+
+    def checked(self, rows: Any, columns: Sequence[str], name: str = "rows") -> Sequence[Row]:
+        """Return rows of the table, at least one, that have these columns; numbers may be of any kind.
+
+        name : of the rows, for the errors.
+        """
+        if isinstance(rows, str) or not isinstance(rows, Sequence):
+            raise TypeError(f"{name}: expected rows of the table, got {type(rows).__name__}")
+        if not rows:
+            raise ValueError(f"{name}: expected at least one run, got none")
+        for row in rows:
+            if not isinstance(row, dict):
+                raise TypeError(f"{name}: expected a row of the table, got {type(row).__name__} {row!r}")
+            if missing := [column for column in columns if column not in row]:
+                wanted = f"{name}: expected a row with {', '.join(columns)}"
+                raise ValueError(f"{wanted}, got one without {', '.join(missing)}")
+            for column in columns:
+                value, place, read = row[column], f"{name}[{column!r}]", self.told.get(column)
+                if isinstance(read, Words):
+                    one_of(value, read.names, place)
+                elif read is truth:
+                    flag(value, place)
+                else:
+                    number(value, place)
+        return rows
+
+
+def truth(text: str) -> bool:
+    """Read True or False.
+
+    >>> truth("False")
+    False
+    """
+    return {"True": True, "False": False}[text]
+
+
+def _text(text: str) -> str:
+    return text + ""  # None, of a line that was cut short, is no text
 
 
 def rounded(value: Any) -> Any:

@@ -18,37 +18,25 @@ from attnlab import commands
 from attnlab.sweeps import command
 from attnlab.translation.table import PAIRS, PARTS, SEEDS
 
-_COMMAND = commands.Command(
-    "attnlab.translation",
-    __doc__,
-    takes="about an hour with --jobs 2 on two cores, some thirty seconds for each run.",
-    writes="the table --out, a row for each run, and beside it a record (.json) of the command, versions and settings.",
-    kept=command.KEPT,
-    extra="train",
-)
+_COMMAND = command.described("attnlab.translation", __doc__, seconds="thirty")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the missing part of the grid and write the table and its provenance; return the exit status."""
     parser = _COMMAND.parser()
     command.add_options(parser)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, metavar="PART",
-                        help=f"the parts of the sweep to run, of {', '.join(PARTS)}; default: all")  # fmt: skip
-    parser.add_argument("--pairs", nargs="+", type=commands.whole(1), default=PAIRS, metavar="N",
-                        help=f"numbers of training pairs; default: {' '.join(map(str, PAIRS))}")  # fmt: skip
-    parser.add_argument("--seeds", nargs="+", type=commands.whole(0), default=SEEDS, metavar="SEED",
-                        help="seeds of the two languages, the sentences, the weights and their order; "
-                        f"default: {' '.join(map(str, SEEDS))}")  # fmt: skip
-    parser.add_argument("--steps", type=commands.whole(1), default=800, metavar="N",
-                        help="training steps in each run; default: 800")  # fmt: skip
+    command.add_choice(parser, "parts", PARTS, "PART", "the parts of the sweep to run")
+    command.add_numbers(parser, "pairs", PAIRS, commands.whole(1), "N", "numbers of training pairs")
+    seeds = "seeds of the two languages, the sentences, the weights and their order"
+    command.add_numbers(parser, "seeds", SEEDS, commands.whole(0), "SEED", seeds)
+    command.add_steps(parser, 800)
     return _COMMAND.carry_out(parser, _run, arguments)
 
 
 def _run(given: argparse.Namespace, line: str) -> str:
-    from attnlab.translation import sweep
+    from attnlab.translation.sweep import SWEEP, grid
 
-    wanted = sweep.grid(given.parts, given.pairs, given.seeds, steps=given.steps)
-    return command.carry_out(given, sweep, wanted, line)
+    return command.carry_out(given, SWEEP, grid(given.parts, given.pairs, given.seeds, steps=given.steps), line)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,14 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab import records
-from attnlab.translation.table import DESIGN_NAMES, MEASURES, TABLE
+from attnlab.sweeps.tables import Row
+from attnlab.translation.table import DESIGN_NAMES, TABLE
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import flag, floats, number, one_of, positive_integer, silent
+from attnmath.checks import flag, floats, one_of, positive_integer, silent
 from attnmath.estimate import interval, mean
 
-#: A row of the table of runs, by the names of its columns.
-Row = dict[str, Any]
-
 #: What `by_seed` returns: the measures of the table, and two differences of losses.
-QUANTITIES = (*MEASURES, "gap", "rise")
+QUANTITIES = (*TABLE.measures, "gap", "rise")
 
 
 class Comparison(NamedTuple):
@@ -37,7 +35,7 @@ def load_results() -> list[Row]:
     >>> sorted({row["pairs"] for row in load_results()})
     [500, 1500, 5000, 15000, 50000]
     """
-    return TABLE.parsed(records.shipped("translation"), "translation.csv")
+    return TABLE.shipped("translation")
 
 
 def load_provenance() -> dict[str, Any]:
@@ -53,7 +51,7 @@ def complete_seeds(rows: Sequence[Row]) -> list[int]:
     [0]
     """
     found: dict[int, set[tuple[Any, ...]]] = {}
-    for row in _rows(rows, ("design", "pairs", "hidden", "seed")):
+    for row in TABLE.checked(rows, ("design", "pairs", "hidden", "seed")):
         found.setdefault(row["seed"], set()).add((row["design"], row["pairs"], row["hidden"]))
     settings = set().union(*found.values())
     return sorted(seed for seed, own in found.items() if own == settings)
@@ -75,7 +73,7 @@ def by_seed(rows: Sequence[Row], design: str, pairs: int, quantity: str, *, equa
     one_of(quantity, QUANTITIES, "quantity")
     columns = {"gap": ("validation_last", "train_last"), "rise": ("validation_last", "validation_best")}
     parts = columns.get(quantity, (quantity,))
-    rows = _rows(rows, ("design", "pairs", "hidden", "seed", *parts))
+    rows = TABLE.checked(rows, ("design", "pairs", "hidden", "seed", *parts))
     smallest = min(row["hidden"] for row in rows)
     chosen = {row["seed"]: row for row in rows if row["design"] == design and row["pairs"] == pairs
               and (row["hidden"] > smallest) == flag(equal, "equal")}  # fmt: skip
@@ -102,22 +100,3 @@ def compare(differences: Float[ArrayLike, seeds], comparisons: int = 1) -> Compa
     if not np.isfinite(high - low):
         raise ValueError(f"differences: expected numbers that keep their interval in range, got {list(values)}")
     return Comparison(values, float(estimate.value), float(low), float(high), coverage)
-
-
-def _rows(rows: Any, columns: Sequence[str]) -> Sequence[Row]:
-    """Return rows of the table, at least one, that have these columns."""
-    if isinstance(rows, str) or not isinstance(rows, Sequence):
-        raise TypeError(f"rows: expected rows of the table, got {type(rows).__name__}")
-    if not rows:
-        raise ValueError("rows: expected at least one run, got none")
-    for row in rows:
-        if not isinstance(row, dict):
-            raise TypeError(f"rows: expected a row of the table, got {type(row).__name__} {row!r}")
-        if missing := [column for column in columns if column not in row]:
-            raise ValueError(f"rows: expected a row with {', '.join(columns)}, got one without {', '.join(missing)}")
-        for column in columns:
-            if column == "design":
-                one_of(row[column], DESIGN_NAMES, f"rows[{column!r}]")
-            else:
-                number(row[column], f"rows[{column!r}]")
-    return rows

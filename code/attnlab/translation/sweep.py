@@ -1,24 +1,17 @@
-"""The runs of the experiment, and what carries them out: in parallel, and resumed where one was interrupted.
-
-Runs go through joblib, so that a cluster takes one line around the call and no change within it:
-
-    with joblib.parallel_config(backend="dask"):  # needs a connected client
-        sweep(grid(), "translation.csv")
-"""
+"""The runs of the experiment, and the sweep that carries them out; see `attnlab.sweeps.runs`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
-
-from tqdm import tqdm
 
 from attnlab.sweeps import runs
 from attnlab.translation.designs import HIDDEN, equal_hidden
 from attnlab.translation.table import CONTROLS, EXTRA, EXTRA_PAIRS, MAIN, PAIRS, PARTS, SEEDS, TABLE
 from attnlab.translation.training import Settings, run
 from attnmath.checks import non_negative_integer, one_of, positive_integer
+
+SWEEP = runs.Sweep(run, Settings, TABLE)
 
 
 def grid(
@@ -45,20 +38,3 @@ def grid(
     }
     return [Settings(design, n, seed, hidden, **fixed)
             for seed in seeds for part in parts for design, n, hidden in plan[part]]  # fmt: skip
-
-
-def sweep(
-    settings: Iterable[Settings],
-    path: str | Path,
-    *,
-    jobs: int | None = None,
-    device: str = "cpu",
-    progress: bool = True,
-) -> int:
-    """Carry out the runs that the table at `path` lacks, and return how many these were; see `runs.carry_out`."""
-    return runs.carry_out(run, settings, Settings, path, TABLE, jobs=jobs, device=device, progress=progress, bar=tqdm)
-
-
-def write_provenance(path: str | Path, command: str) -> Path:
-    """Write beside the table how it came about: the command, versions, devices, its hash, and every setting."""
-    return runs.write_provenance(path, command, TABLE)

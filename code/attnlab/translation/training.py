@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlab.devices import torch_device
-from attnlab.sweeps.runs import must_be_finite, schedule
+from attnlab.sweeps.training import CLIP, Descent, must_be_finite
 from attnlab.threads import one_thread
 from attnlab.translation.bleu import corpus_bleu
 from attnlab.translation.designs import DESIGNS, HIDDEN
@@ -22,8 +22,8 @@ from attnlab.translation.task import BEGIN, END, KINDS, PAD, TARGET_SLOTS, Sente
 from attnmath.arrays import Numpy
 from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer
 
-#: Steps between two looks at the validation loss, and the norm beyond which a gradient is shortened.
-EVERY, CLIP = 100, 1.0
+#: Steps between two looks at the validation loss.
+EVERY = 100
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,7 @@ def train(settings: Settings, device: str = "cpu") -> Trained:
     validation = tensors(data.validation, place)
     model = Translator(s.design, s.hidden, seed=s.seed).to(place)
     shared = model.shared()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=s.rate, weight_decay=0.01, betas=(0.9, 0.98), fused=True)
-    decay = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: schedule(step, s.steps))
+    descent = Descent(model, s.rate, s.steps, weight_decay=0.01, betas=(0.9, 0.98), fused=True)
     order, best, lowest = _batches(s, data.training), model, np.inf
     before, norms, cosines, clipped, losses = None, [], [], 0, []
     with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []):
@@ -106,16 +105,13 @@ def train(settings: Settings, device: str = "cpu") -> Trained:
         for step in range(1, s.steps + 1):
             model.train()
             chosen = torch.from_numpy(next(order)).to(place)
-            optimiser.zero_grad()
             loss(model, *(part[chosen] for part in sentences)).backward()
             gradient = torch.cat([p.grad.flatten() for p in shared if p.grad is not None])
             norms.append(gradient.norm())
             if before is not None:
                 cosines.append(gradient @ before / (norms[-1] * norms[-2]))
             before = gradient
-            clipped += bool(nn.utils.clip_grad_norm_(model.parameters(), CLIP) > CLIP)
-            optimiser.step()
-            decay.step()
+            clipped += bool(descent.step() > CLIP)
             if step % EVERY == 0 or step == s.steps:
                 model.eval()
                 with torch.no_grad():

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from attnlab.translation.results import Comparison, Row, by_seed, compare, complete_seeds
+from attnlab.sweeps.tables import Row
+from attnlab.translation.results import Comparison, by_seed, compare, complete_seeds
 from attnlab.translation.table import EXTRA_PAIRS, PAIRS
 from attnmath.arrays import Numpy
 from attnmath.checks import one_of

@@ -14,7 +14,7 @@
 <figure: 1 panel, 6.4 x 4.8 in>
 """
 
-from attnmath.figures.curves import curves, estimates_against
+from attnmath.figures.curves import curves
 from attnmath.figures.designs import recall_against
 from attnmath.figures.heatmap import attention_heatmap, mask_pattern, matrix_heatmap
 from attnmath.figures.lines import against_prediction, falling, family, letter_panels, ordered_colours
@@ -24,7 +24,6 @@ from attnmath.figures.spectra import (
     decays_beside_predictions,
     dots_by_layer,
     quantile_bands,
-    rates_on_the_diagonal,
     unit_disc,
 )
 
@@ -36,7 +35,6 @@ __all__ = [
     "decays_beside_predictions",
     "dots_by_layer",
     "errors_by_method",
-    "estimates_against",
     "falling",
     "family",
     "letter_panels",
@@ -44,7 +42,6 @@ __all__ = [
     "matrix_heatmap",
     "ordered_colours",
     "quantile_bands",
-    "rates_on_the_diagonal",
     "recall_against",
     "show",
     "times_by_method",

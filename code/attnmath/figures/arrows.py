@@ -1,21 +1,15 @@
-"""Figures of projections and gradients: a plane map's picture, and estimates against a quantity of one's choice."""
+"""The picture of a plane map: curves, and arrows from the origin."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Real
 from matplotlib.axes import Axes
-from matplotlib.ticker import FormatStrFormatter
 
 from attnmath.arrays import ArrayLike
-from attnmath.checks import one_of
-from attnmath.estimate import Estimate
-from attnmath.figures.curves import draw_estimates
 from attnmath.figures.drawing import (
-    SCALES,
     axes_or_new,
     labelled,
     legend,
@@ -24,9 +18,6 @@ from attnmath.figures.drawing import (
     numbers,
     words,
 )
-
-#: Where a legend goes.
-Place = Literal["best", "lower left", "center left", "upper left", "upper right", "lower right"]
 
 
 def curves_and_arrows(
@@ -56,37 +47,6 @@ def curves_and_arrows(
     if ends is not None:
         ax.set(xlim=(-ends, ends), ylim=(-ends, ends))
     legend(ax, loc="lower left")
-    return ax
-
-
-def estimates_over(
-    x: Real[ArrayLike, "N"], estimates: Mapping[str, Estimate], *, xlabel: str, ylabel: str = "",
-    predictions: Mapping[str, Real[ArrayLike, "N"]] | None = None, xscale: str = "log", yscale: str = "linear",
-    yticks: Real[ArrayLike, "_"] | None = None, dodge: float = 1.0, legend_at: Place = "best", ax: Axes | None = None,
-) -> Axes:  # fmt: skip
-    """Draw estimates with bars of two standard errors against any quantity, over thin predicted lines.
-
-    As `attnmath.figures.estimates_against`; xscale : "log" (to base 2) or "linear" with a tick at each x.
-    yticks : where the vertical axis has its ticks, shown as plain numbers; chosen for it unless given.
-    """
-    at = numbers(x, "x", positive=one_of(xscale, SCALES, "xscale") == "log")
-    one_of(yscale, SCALES, "yscale")
-    marks = None if yticks is None else numbers(yticks, "yticks", positive=yscale == "log")
-    words(xlabel, "xlabel")
-    one_of(legend_at, get_args(Place), "legend_at")
-    ax = draw_estimates(at, estimates, predictions, ylabel, yscale, dodge, ax)
-    ax.set_xlabel(xlabel)
-    if xscale == "linear":
-        ax.set_xscale("linear")
-        ax.set_xticks(at)
-        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-    else:
-        ax.set_xscale("log", base=2)
-    if marks is not None:
-        ax.minorticks_off()
-        ax.set_yticks(marks)
-        ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
-    legend(ax, loc=legend_at)
     return ax
 
 

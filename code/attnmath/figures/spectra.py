@@ -1,4 +1,4 @@
-"""Figures of the spectrum: dots by layer, eigenvalues in the unit disc, decays and rates beside predictions."""
+"""Figures of the spectrum: dots by layer, eigenvalues in the unit disc, decays with predictions, bands of quantiles."""
 
 from __future__ import annotations
 
@@ -100,32 +100,6 @@ def decays_beside_predictions(
         ax.plot(k, values, label=label, linestyle=style["linestyle"])
     ax.set(xlabel="$k$", ylabel=ylabel, yscale="log", ylim=(1e-13, 2))
     legend(ax, loc="lower right")
-    return ax
-
-
-def rates_on_the_diagonal(
-    predicted: Real[ArrayLike, "..."],
-    measured: Real[ArrayLike, "..."],
-    *,
-    xlabel: str = "",
-    ylabel: str = "",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw positive measured rates against predicted ones on logarithmic axes, over the diagonal.
-
-    There are as many of each, in whatever shape.
-    """
-    x = np.ravel(numbers(predicted, "predicted", ndim=None, positive=True))
-    y = np.ravel(numbers(measured, "measured", ndim=None, positive=True))
-    if x.size != y.size:
-        raise ValueError(f"predicted, measured: expected as many of each, got {x.size} and {y.size}")
-    words(xlabel, "xlabel")
-    words(ylabel, "ylabel")
-    ax = axes_or_new(ax)
-    ends = [min(x.min(), y.min()), max(x.max(), y.max())]
-    ax.plot(ends, ends, color="0.7", linewidth=3, zorder=1)
-    ax.plot(x, y, "o", color="C0", alpha=0.6)
-    ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log", yscale="log", aspect="equal")
     return ax
 
 

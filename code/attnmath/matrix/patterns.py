@@ -6,26 +6,21 @@ A pattern is a boolean mask of shape (n, n), True where a query may see a key, a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from array_api_compat import array_namespace
-from jaxtyping import Bool, Float, Inexact, Integer, Real
+from jaxtyping import Bool, Float, Integer, Real
 
 from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import (
     booleans,
     describe,
-    exponent,
     fits_memory,
     flag,
     floats,
     generator,
-    in_range,
     integers,
     non_negative_integer,
     positive_integer,
-    silent,
 )
 from attnmath.matrix.spectrum import row_stochastic
 
@@ -245,24 +240,6 @@ def uniform_attention(mask: Bool[ArrayLike, "n m"]) -> Float[Numpy, "n m"]:
     return np.asarray(seen / seen.sum(axis=1, keepdims=True))
 
 
-def tridiagonal_eigenvalues(n: int, below: float, diagonal: float, above: float) -> Inexact[Numpy, "{n}"]:
-    """Eigenvalues of the tridiagonal Toeplitz matrix: a + 2 sqrt(bc) cos(k pi / (n + 1)), k = 1 ... n.
-
-    below, diagonal, above : the constants b, a, c of the three diagonals. Complex where bc < 0.
-
-    >>> tridiagonal_eigenvalues(2, 1.0, 0.0, 1.0).round(6)
-    array([ 1., -1.])
-    """
-    n = positive_integer(n, "n")
-    fits_memory("n", n)
-    b, a, c = (float(floats(value, name, ndim=0))
-               for value, name in ((below, "below"), (diagonal, "diagonal"), (above, "above")))  # fmt: skip
-    with silent():
-        root = _root_of_product(b, c)
-        found = np.asarray(a + 2 * root * np.cos(np.arange(1, n + 1) * np.pi / (n + 1)))
-    return in_range(found, "below, diagonal, above")
-
-
 def window_symbol(theta: Real[ArrayLike, "*shape"], width: int) -> Float[Numpy, "*shape"]:
     """Symbol of uniform window attention: (1 + 2 sum_{k <= width} cos k theta) / (2 width + 1).
 
@@ -289,13 +266,3 @@ def _back(n: int) -> np.ndarray:
     """How far key j lies behind query i: i - j."""
     fits_memory("n", n, n)
     return np.asarray(np.subtract.outer(np.arange(n), np.arange(n)))
-
-
-def _root_of_product(b: float, c: float) -> Any:
-    """Square root of b c, imaginary where that is negative; the exponents are kept apart, so it is within range."""
-    of_b, of_c = exponent(np.asarray(b)).item(), exponent(np.asarray(c)).item()
-    of_b -= (of_b + of_c) % 2
-    product = np.ldexp(b, -of_b) * np.ldexp(c, -of_c)
-    root = np.sqrt(product + 0j) if product < 0 else np.sqrt(product)
-    half = (of_b + of_c) // 2
-    return root * 2.0 ** (half // 2) * 2.0 ** (half - half // 2)  # in two steps, of which neither overflows

@@ -117,15 +117,6 @@ def draws(
         return in_range(np.concatenate([np.einsum("nd,nd->n", vectors(b), vectors(b)) for b in blocks]), "law, sigma")
 
 
-def predicted_excess_kurtosis(law: ComponentLaw, d_k: int) -> float:
-    """Excess kurtosis of q.k: (m4^2 - 3) / d_k for components of kurtosis m4 (see the chapter).
-
-    >>> predicted_excess_kurtosis(COMPONENT_LAWS["gaussian"], 6)
-    1.0
-    """
-    return (instance(law, ComponentLaw, "law").fourth_moment ** 2 - 3) / positive_integer(d_k, "d_k")
-
-
 def gaussian_cdf(x: Real[ArrayLike, "*points"], d_k: int) -> Float[Numpy, "*points"]:
     """P(q.k / sqrt(d_k) <= x) for standard Gaussian components, to about 1e-9.
 

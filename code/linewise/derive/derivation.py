@@ -134,7 +134,11 @@ class Derivation:
     def _add(self, line: Line) -> None:
         before, number = self.result, len(self._lines) + 1
         if line.value == before:
-            raise DerivationError(f"line {number} repeats line {number - 1}: a step changes something")
+            raise DerivationError(
+                f"line {number} repeats line {number - 1}: a step changes something, got {line.value} again. "
+                "If they were written in different ways, sympy has evaluated one at once: give it evaluate=False, or a "
+                "form that waits, such as Sum, Integral or UnevaluatedExpr"
+            )
         new = [meaning for rule in line.rules for meaning in rule.meanings]
         if new and (words := contradiction([*self.meanings, *new])):
             raise DerivationError(f"line {number}: the definitions of the chain contradict one another, {words}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy as sp
@@ -11,26 +10,6 @@ import sympy as sp
 # non-zero polynomial of the degrees met in this book does not vanish at all of them.
 _POINTS = [sp.Rational(p, q) for p, q in [(7, 3), (5, 2), (11, 7), (3, 1), (13, 5), (2, 1), (17, 4), (9, 8)]]
 _DIGITS = 40
-
-
-def expressions(value: Any, argument: str) -> list[sp.Expr]:
-    """Flatten an expression, a matrix, a mapping or an iterable of them into a list of expressions."""
-    if isinstance(value, sp.MatrixBase):
-        return list(value)
-    if isinstance(value, sp.Equality):
-        return expressions(value.lhs - value.rhs, argument)
-    if isinstance(value, Mapping):
-        return [e for item in value.values() for e in expressions(item, argument)]
-    if isinstance(value, sp.Expr) and not value.has(sp.Float):
-        return [value]
-    if isinstance(value, int) and not isinstance(value, bool):
-        return [sp.Integer(value)]
-    if isinstance(value, Iterable) and not isinstance(value, str | sp.Basic):
-        return [e for item in value for e in expressions(item, argument)]
-    raise TypeError(
-        f"{argument}: expected an exact sympy expression, a matrix or a collection of them, "
-        f"got {type(value).__name__} {value!r}"
-    )
 
 
 def vanishes(expression: sp.Expr) -> bool:

@@ -82,14 +82,19 @@ class Claim:
         for place in self.places:
             if not known.place_pattern.fullmatch(place) and not _BEYOND.fullmatch(place):
                 raise LedgerError(f"{self.id}: place: expected '5.1.4 p4 s4' or 'beyond ...', got {place!r}")
+        allowed = {"grade": tuple(known.grades), "outcome": OUTCOMES}
         for name, checks in _OWN.items():
-            if bool(getattr(self, name)) != (known.verdicts[self.verdict].check in checks):
-                verdicts = " and ".join(known.by_check(*checks))
-                raise LedgerError(f"{self.id}: {name}: expected exactly for {verdicts} claims")
-        if self.grade and self.grade not in known.grades:
-            raise LedgerError(f"{self.id}: grade: expected one of {', '.join(known.grades)}, got {self.grade!r}")
-        if self.outcome and self.outcome not in OUTCOMES:
-            raise LedgerError(f"{self.id}: outcome: expected one of {', '.join(OUTCOMES)}, got {self.outcome!r}")
+            given = getattr(self, name)
+            if bool(given) != (known.verdicts[self.verdict].check in checks):
+                words = f"one of {', '.join(allowed[name])}" if name in allowed else "text"
+                expected = f"{words} exactly for {' and '.join(sorted(known.by_check(*checks)))} claims"
+                raise LedgerError(
+                    f"{self.id}: {name}: expected {expected}, got {given!r} where the verdict is {self.verdict}"
+                )
+        for name, among in allowed.items():
+            given = getattr(self, name)
+            if given and given not in among:
+                raise LedgerError(f"{self.id}: {name}: expected one of {', '.join(among)}, got {given!r}")
 
     @property
     def places(self) -> list[str]:
@@ -122,11 +127,17 @@ class Claim:
             raise LedgerError(f"{self.id}: chains: expected at least one derivation, got none")
         return self._judge("prove", *(derived(chain) for chain in chains))
 
-    def confirm(self, observed: Any, expected: Any, *, mistake: tuple[str, Any], tolerance: Any = None,
+    def confirm(self, observed: Any, expected: Any = None, *, mistake: Any = None, tolerance: Any = None,
                 because: str = "", of: str = "", also: tuple[Any, ...] = ()) -> Card:  # fmt: skip
-        """Verdict *confirmed*: see `linewise.ledger.agreement`."""
-        check = agreement(observed, expected, mistake=mistake, tolerance=tolerance, because=because, of=of)
-        return self._judge("confirm", check, *_also(self, also))
+        """Verdict *confirmed*: an agreement, or the numbers and words that `linewise.ledger.agreement` makes one of."""
+        if not isinstance(observed, Evidence | Derivation):
+            check = agreement(observed, expected, mistake=mistake, tolerance=tolerance, because=because, of=of)
+            return self._judge("confirm", check, *_also(self, also))
+        more = {"expected": expected, "mistake": mistake, "tolerance": tolerance, "because": because or None,
+                "of": of or None}  # fmt: skip
+        if given := [name for name, value in more.items() if value is not None]:
+            raise TypeError(f"{', '.join(given)}: expected with numbers alone, got evidence, which has its own")
+        return self._judge("confirm", *_of_kind(self, (observed,), {"agreement"}), *_also(self, also))
 
     def define(self, *properties: Any) -> Card:
         """Verdict *defined*: the properties that the definition is said to have, each tested."""
@@ -146,7 +157,9 @@ class Claim:
         outcomes = {o.outcome for o in observations}
         joint = outcomes.pop() if len(outcomes) == 1 else "undecided"
         if joint != self.outcome:
-            raise LedgerError(f"{self.id}: outcome: the claims file says {self.outcome}, the observations {joint}")
+            each = ", ".join(o.outcome or "" for o in observations)
+            said = f"the claims file says {self.outcome}, the observations {joint}"
+            raise LedgerError(f"{self.id}: outcome: {said} ({each})")
         return self._judge("measure", *observations)
 
     def _correct(self, check: str, printed: Evidence, holds: Any, also: tuple[Any, ...]) -> Card:
@@ -262,7 +275,7 @@ def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Cla
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LedgerError(f"{path}: expected YAML, got {' '.join(str(error).split())}") from None
     if not isinstance(entries, dict) or not entries:
-        raise LedgerError(f"{path}: expected a mapping from claim ids to their fields")
+        raise LedgerError(f"{path}: expected a mapping from claim ids to their fields, got {entries!r}")
     conventions = conventions_of(path.parent)
     return {str(key): _claim(str(key), fields, path, conventions) for key, fields in entries.items()}
 
@@ -297,7 +310,10 @@ def _claim(key: str, fields: Any, path: Path, conventions: Conventions) -> Claim
             f"{path}: {key}: expected {', '.join(sorted(_NEEDED))}, and of {', '.join(sorted(_FIELDS - _NEEDED))} "
             f"what the verdict needs, got {fields!r}"
         )
-    text = {name: " ".join(str(value).split()) for name, value in fields.items()}
+    for name, value in fields.items():
+        if not isinstance(value, str):  # an empty field is None, and 5.1 without quotes a number
+            raise LedgerError(f"{path}: {key}: {name}: expected text, got {type(value).__name__} {value!r}")
+    text = {name: " ".join(value.split()) for name, value in fields.items()}
     return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), conventions=conventions, **text)
 
 

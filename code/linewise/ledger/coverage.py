@@ -162,7 +162,8 @@ def _source(path: Path) -> Source:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LedgerError(f"{path.name}: expected YAML in UTF-8, got {' '.join(str(error).split())}") from None
     if not isinstance(table, dict) or set(table) != {"source", "shape", "rows"} or not table["shape"]:
-        raise LedgerError(f"{path.name}: expected the keys source, shape and rows")
+        got = f"got {', '.join(map(str, table)) if isinstance(table, dict) else repr(table)}"
+        raise LedgerError(f"{path.name}: expected the keys source, shape and rows, each with its value, {got}")
     return Source(table["source"], table["shape"], tuple(_sentence(row, path) for row in table["rows"]))
 
 
@@ -193,7 +194,7 @@ def _undecided(sources: list[Source], claims: list[Claim], conventions: Conventi
         if row.none and row.none not in conventions.reasons:
             yield f"{at}: none: expected one of {', '.join(conventions.reasons)}, got {row.none!r}"
         if bool(row.of) != (row.none == "repetition"):
-            yield f"{at}: of: expected exactly for a repetition"
+            yield f"{at}: of: expected a row exactly for a repetition, got {row.of!r} where none is {row.none!r}"
         if row.of and row.of not in known:
             yield f"{at}: of: no row {row.of}"
     for claim in claims:

@@ -11,6 +11,7 @@ import dis
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def derived(chain: Derivation) -> Evidence:
     if not steps:
         raise LedgerError("chain: expected at least one step, got a first line alone")
     if not chain.mistakes:
-        raise LedgerError("chain: expected a common mistake that one of the steps rejects")
+        raise LedgerError(f"chain: expected a common mistake that one of the steps rejects, got none in {steps}")
     names = _listed([m.name for m in chain.mistakes])
     subject = f"{chain.name}: derived" if chain.name else "Derived"
     lines = "in one verified step" if steps == 1 else f"in {steps} verified steps"
@@ -99,19 +100,24 @@ def agreement(
     if isinstance(observed, Estimate):
         if tolerance is not None or because:
             raise TypeError(
-                "tolerance, because: expected neither for an Estimate: its standard errors are the tolerance"
+                "tolerance, because: expected neither for an Estimate: its standard errors are the tolerance, "
+                f"got {tolerance!r} and {because!r}"
             )
         values = _numbers(observed.value, "observed")
         errors = _like(values, observed.standard_error, "observed: standard_error")
         if np.any(errors == 0):
             raise LedgerError(
-                "observed: expected positive standard errors; exact numbers take tolerance=0 and a reason"
+                f"observed: expected positive standard errors, got {_brief(errors)}; "
+                "exact numbers take tolerance=0 and a reason"
             )
         bound, because = Z * errors, f"{Z:g} standard errors"
     else:
         values = _numbers(observed, "observed")
         if tolerance is None or not because.strip():
-            raise TypeError("tolerance, because: expected both for plain numbers: how far off, and why that far")
+            raise TypeError(
+                "tolerance, because: expected both for plain numbers: how far off, and why that far, "
+                f"got {tolerance!r} and {because!r}"
+            )
         bound = _like(values, tolerance, "tolerance")
         if np.any(bound < 0):
             raise LedgerError(f"tolerance: expected non-negative numbers, got {bound}")
@@ -119,7 +125,8 @@ def agreement(
     wanted, missed = _like(values, expected, "expected"), _like(values, wrong, "mistake")
     off = np.abs(values - wanted)
     if not np.all(off <= bound):
-        raise LedgerError(f"off by {_brief(off)}, allowed {_brief(bound)} ({because})")
+        numbers = f"observed {_brief(values)}, expected {_brief(wanted)}"
+        raise LedgerError(f"{numbers}: off by {_brief(off)}, allowed {_brief(bound)} ({because})")
     if np.all(np.abs(values - missed) <= bound):
         raise LedgerError(f"the mistake {name!r} ({_brief(missed)}) passes the same check, so the check shows nothing")
     what = f"{of}: " if of else ""
@@ -169,7 +176,8 @@ def counterexample(
     _words(where, "where", blank=True)
     if instead is None and obeys is None:
         raise TypeError(
-            "instead, obeys: expected what the corrected statement gives, or an instance where the sentence holds"
+            "instead, obeys: expected what the corrected statement gives, or an instance where the sentence holds, "
+            "got neither"
         )
     _uses_its_arguments(quantity)
     tol = _exact_number(tolerance, "tolerance")
@@ -230,7 +238,9 @@ def observation(
         if not isinstance(estimate, Estimate) or np.ndim(estimate.value):
             raise TypeError(f"{argument}: expected one Estimate, got {type(estimate).__name__}")
         if float(estimate.standard_error) == 0:
-            raise LedgerError(f"{argument}: expected a positive standard error: what cannot vary is no measurement")
+            raise LedgerError(
+                f"{argument}: expected a positive standard error, got 0; what cannot vary is no measurement"
+            )
     if _side(absent, relation, reference) == "supported":
         raise LedgerError(f"the null {name!r} ({shown(absent)}) comes out as supported too, so the check shows nothing")
     outcome = _side(observed, relation, reference)
@@ -276,17 +286,18 @@ def _named(pair: Any, argument: str = "mistake") -> tuple[str, Any]:
 
 
 def _exact_number(value: Any, argument: str) -> sp.Expr:
-    """Return a real number exactly; refuse strings, which sympy would evaluate, and whatever is no number."""
+    """Return a real number exactly; refuse whatever is no number: sympy would evaluate a text, in a list as well."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a scalar or an array of no dimension
+        value = value.item()
     if isinstance(value, str | bytes):
         raise TypeError(f"{argument}: expected a number, got the text {value!r}")
+    if not isinstance(value, Number | sp.Expr):
+        raise TypeError(f"{argument}: expected a real number, got {type(value).__name__} {value!r}")
     if isinstance(value, float | np.floating):
         if np.isnan(value):
             raise LedgerError(f"{argument}: expected a number, got NaN")
         return sp.nsimplify(float(value), rational=True) if np.isfinite(value) else sp.sympify(float(value))
-    try:
-        number = sp.sympify(value.item() if isinstance(value, np.generic) else value)
-    except sp.SympifyError:
-        raise TypeError(f"{argument}: expected a real number, got {type(value).__name__} {value!r}") from None
+    number = sp.sympify(value)
     if not isinstance(number, sp.Expr) or number.is_extended_real is False or number is sp.nan:
         raise TypeError(f"{argument}: expected a real number, got {type(value).__name__} {value!r}")
     return number

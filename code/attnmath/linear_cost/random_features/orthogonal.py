@@ -81,7 +81,7 @@ def gerf_variance(
     A = number(A, "A")
     if not -math.inf < A < 1 / 8:
         raise ValueError(f"A: expected a finite number below 1/8, or the variance is infinite, got {A}")
-    square, kernel, d = _pairs_of(x, y, sign=1.0)
+    square, kernel, d = _pairs_of(x, y)
     with silent():
         # log(E f^2 / K^2), from the Gaussian integral.
         exponent = d / 2 * np.log1p(16 * A / (1 - 8 * A) * A) + square / (1 - 8 * A)
@@ -107,29 +107,8 @@ def hyperbolic_variance(
     >>> hyperbolic_variance([1.0, 0.0], [0.0, 1.0], 2)
     array(1.24897729)
     """
-    square, kernel, d = _pairs_of(x, y, sign=1.0)
+    square, kernel, d = _pairs_of(x, y)
     covariance = relative_covariance(square, d) * np.exp(-square) if _is_coupled(coupling, d) else 0.0
-    return _variance(np.expm1(-square) ** 2 / 2, covariance, square, kernel, m, d, relative)
-
-
-def trigonometric_variance(
-    x: Real[ArrayLike, "... d"],
-    y: Real[ArrayLike, "... d"],
-    m: int,
-    *,
-    coupling: str = "orthogonal",
-    relative: bool = False,
-) -> Float[Numpy, "..."]:
-    """As `positive_variance`, for m orthogonal rows with a cosine and a sine each: terms cos(w.(x - y)).
-
-    coupling : "orthogonal" or "independent".
-
-    >>> trigonometric_variance([1.0, 0.0], [0.0, 1.0], 2)
-    array(0.88109785)
-    """
-    square, kernel, d = _pairs_of(x, y, sign=-1.0)
-    covariance = cosine_covariance(square, d) if _is_coupled(coupling, d) else 0.0
-    # In units of exp(|x|^2 + |y|^2) = K^2 exp(|x - y|^2).
     return _variance(np.expm1(-square) ** 2 / 2, covariance, square, kernel, m, d, relative)
 
 
@@ -261,8 +240,8 @@ def _variance(
     return in_range(np.asarray(np.maximum(result, 0.0)), "x, y")
 
 
-def _pairs_of(x: Real[ArrayLike, "... d"], y: Real[ArrayLike, "... d"], *, sign: float) -> tuple[Floats, Floats, int]:
-    """|x + sign y|^2, x . y and d."""
+def _pairs_of(x: Real[ArrayLike, "... d"], y: Real[ArrayLike, "... d"]) -> tuple[Floats, Floats, int]:
+    """|x + y|^2, x . y and d."""
     x, y = floats(x, "x", at_least=1), floats(y, "y", at_least=1)
     if x.shape[-1] != y.shape[-1]:
         raise ValueError(f"x, y: expected the same last axis d, got x {describe(x)} and y {describe(y)}")
@@ -271,7 +250,7 @@ def _pairs_of(x: Real[ArrayLike, "... d"], y: Real[ArrayLike, "... d"], *, sign:
     except ValueError:
         raise ValueError(f"x, y: expected shapes that broadcast, got {x.shape} and {y.shape}") from None
     with silent():
-        square = np.sum((x + sign * y) ** 2, axis=-1)
+        square = np.sum((x + y) ** 2, axis=-1)
         kernel = np.sum(x * y, axis=-1)
     return in_range(square, "x, y"), in_range(kernel, "x, y"), x.shape[-1]
 
