@@ -17,7 +17,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_torch_array
 from numpy.typing import NDArray
 
-from attnmath.arrays import Array
+from attnmath.arrays import AnyArray
 
 #: Floating-point numbers in an array of numpy.
 Floats: TypeAlias = NDArray[Any]
@@ -35,7 +35,7 @@ def describe(value: Any) -> str:
     return f"shape {tuple(value.shape)}, dtype {value.dtype}"
 
 
-def real_array(value: Any, name: str, *, ndim: int | None = None, at_least: int = 0) -> Array:
+def real_array(value: Any, name: str, *, ndim: int | None = None, at_least: int = 0) -> AnyArray:
     """Return `value` as a real floating array, leaving the library and the dtype as they are.
 
     Lists and Python numbers become float64 numpy arrays, and integer arrays the default
@@ -81,7 +81,7 @@ def floats(value: Any, name: str, *, ndim: int | None = None, at_least: int = 0)
     return np.asarray(array, dtype=float)
 
 
-def integers(value: Any, name: str, *, like: Array | None = None) -> Array:
+def integers(value: Any, name: str, *, like: AnyArray | None = None) -> AnyArray:
     """Return `value` as a one-dimensional array of integers, in the library and on the device of `like`."""
     array = _plain_array(value, name, "a one-dimensional array of integers", like=like)
     xp = array_namespace(array)
@@ -92,7 +92,7 @@ def integers(value: Any, name: str, *, like: Array | None = None) -> Array:
     return xp.astype(array, xp.int64)  # differences of small types wrap around
 
 
-def booleans(value: Any, name: str, *, like: Array | None = None) -> Array:
+def booleans(value: Any, name: str, *, like: AnyArray | None = None) -> AnyArray:
     """Return `value` as an array of booleans, in the library and on the device of `like`."""
     array = _plain_array(value, name, "booleans", like=like)
     if not array_namespace(array).isdtype(array.dtype, "bool"):
@@ -100,7 +100,7 @@ def booleans(value: Any, name: str, *, like: Array | None = None) -> Array:
     return array
 
 
-def finite(array: Array, name: str) -> Array:
+def finite(array: AnyArray, name: str) -> AnyArray:
     """Return `array`, or raise an error if it has an infinite entry."""
     xp = array_namespace(array)
     if not bool(xp.all(xp.isfinite(array))):
@@ -108,7 +108,7 @@ def finite(array: Array, name: str) -> Array:
     return array
 
 
-def in_range(result: Array, names: str) -> Array:
+def in_range(result: AnyArray, names: str) -> AnyArray:
     """Return a result, or raise an error that names the arguments if it is too large for its dtype.
 
     >>> in_range(np.asarray([np.inf]), "Q, K")
@@ -136,7 +136,7 @@ def about(names: str) -> Iterator[None]:
         raise kind(f"{names}: {error}") from None
 
 
-def probabilities(p: Array, name: str) -> Array:
+def probabilities(p: AnyArray, name: str) -> AnyArray:
     """Return `p` as distributions along the last axis, to the rounding of its dtype."""
     p = finite(real_array(p, name, at_least=1), name)
     xp = array_namespace(p)
@@ -147,7 +147,7 @@ def probabilities(p: Array, name: str) -> Array:
     return p
 
 
-def rounding_of_sums(p: Array) -> float:
+def rounding_of_sums(p: AnyArray) -> float:
     """How far the sum of n rounded quotients along the last axis may be off from 1.
 
     A sum of n rounded terms is off by at most about n ulp; the factor 4 covers the division before it.
@@ -155,7 +155,7 @@ def rounding_of_sums(p: Array) -> float:
     return 4 * (p.shape[-1] + 1) * float(array_namespace(p).finfo(p.dtype).eps)
 
 
-def scalar(value: Array) -> float:
+def scalar(value: AnyArray) -> float:
     """Return an array of one number as a float, without its gradient."""
     return float(value.detach() if is_torch_array(value) else value)
 
@@ -267,7 +267,7 @@ def function(value: Callable[..., Any], name: str) -> Callable[..., Any]:
     return value
 
 
-def axis_of(array: Array, axis: int, name: str) -> int:
+def axis_of(array: AnyArray, axis: int, name: str) -> int:
     """Return `axis` as an int, or raise an error unless it is an axis of the array called `name`."""
     if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
         raise TypeError(f"axis: expected an integer, got {type(axis).__name__} {axis!r}")
@@ -276,7 +276,7 @@ def axis_of(array: Array, axis: int, name: str) -> int:
     return int(axis)
 
 
-def same_dtype(**arrays: Array) -> None:
+def same_dtype(**arrays: AnyArray) -> None:
     """Raise an error for arrays of different libraries or dtypes, rather than promote one in silence."""
     kinds = {name: (type(a).__module__.split(".")[0], str(a.dtype)) for name, a in arrays.items()}
     if len(set(kinds.values())) > 1:
@@ -284,7 +284,7 @@ def same_dtype(**arrays: Array) -> None:
         raise TypeError(f"{', '.join(kinds)}: expected one array library and one dtype, got {got}")
 
 
-def same_batches(**arrays: Array) -> None:
+def same_batches(**arrays: AnyArray) -> None:
     """Raise an error unless the axes in front of the last two broadcast."""
     try:
         np.broadcast_shapes(*(tuple(a.shape[:-2]) for a in arrays.values()))
@@ -320,7 +320,7 @@ def unit_scaled(x: Floats, axis: int | tuple[int, ...] | None = None) -> Floats:
     return scaled
 
 
-def _plain_array(value: Any, name: str, expected: str, *, like: Array | None = None) -> Array:
+def _plain_array(value: Any, name: str, expected: str, *, like: AnyArray | None = None) -> AnyArray:
     """Return `value` as an array of the library of `like` (numpy, or its own, unless given)."""
     if isinstance(value, np.ma.MaskedArray | np.matrix):
         raise TypeError(f"{name}: expected {expected}, got a {type(value).__name__} (pass a plain array)")

@@ -12,7 +12,7 @@ from jaxtyping import Float, Real
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import (
     about,
     broadcast,
@@ -35,8 +35,8 @@ class Estimate:
     (1.5, 2.5)
     """
 
-    value: Real[Array, "*shape"] | float
-    standard_error: Real[Array, "*#shape"] | float
+    value: Real[Numpy, "*shape"] | float
+    standard_error: Real[Numpy, "*#shape"] | float
 
     def __post_init__(self) -> None:
         try:
@@ -48,7 +48,7 @@ class Estimate:
         if broadcast(value=value, standard_error=error)[0].shape != value.shape:
             raise ValueError(f"standard_error: expected no more numbers than the values, got shape {error.shape}")
 
-    def interval(self, z: float = 1.96) -> tuple[Float[Array, "*shape"] | float, Float[Array, "*shape"] | float]:
+    def interval(self, z: float = 1.96) -> tuple[Float[Numpy, "*shape"] | float, Float[Numpy, "*shape"] | float]:
         """Return value - z * error and value + z * error; z = 1.96 covers 95 % of a normal law."""
         z = number(z, "z")
         if not math.isfinite(z):
@@ -98,7 +98,7 @@ def variance(samples: Real[ArrayLike, "N ..."]) -> Estimate:
 
 def interval(
     estimate: Estimate, runs: int, coverage: float = 0.95
-) -> tuple[Float[Array, "*shape"] | float, Float[Array, "*shape"] | float]:
+) -> tuple[Float[Numpy, "*shape"] | float, Float[Numpy, "*shape"] | float]:
     """Student's interval for a mean over so few runs.
 
     >>> low, high = interval(Estimate(0.5, 0.1), 3)

@@ -153,9 +153,10 @@ def test_signatures_show_shapes_and_lead_to_what_they_name(site):
         html[html.index('<dt class="sig sig-object py" id="attnmath.operator.attention.softmax_jacobian"') :][:20000]
     )
     signature = page.find(id="attnmath.operator.attention.softmax_jacobian")
-    assert "y: Real[ArrayLike, '... n'],) → Float[Array, '... n n']" in signature.get_text().replace("\n", "")
+    assert "y: Real[ArrayLike[Array], '... n'],) → Float[Array, '... n n']" in signature.get_text().replace("\n", "")
     assert [a["href"] for a in signature.select("a.reference")] == [
         "ground.html#module-attnmath.arrays", "ground.html#attnmath.arrays.ArrayLike",
+        "ground.html#attnmath.arrays.Array",
         "ground.html#module-attnmath.arrays", "ground.html#attnmath.arrays.Array",
     ]  # fmt: skip
     chapters = [a["href"] for a in signature.find_next("div", class_="used-in").select("a")]

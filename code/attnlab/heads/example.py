@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from attnlab.heads.load import load_heads
-from attnmath.arrays import Array
+from attnmath.arrays import Numpy
 
 
 @dataclass(frozen=True)
@@ -21,23 +21,23 @@ class SmallHead:
     """An input, shape (4, 3), and the projections of one head, shape (3, 2) each, all of whole numbers."""
 
     tokens: tuple[str, ...]
-    X: Integer[Array, "4 3"]
-    W_Q: Integer[Array, "3 2"]
-    W_K: Integer[Array, "3 2"]
-    W_V: Integer[Array, "3 2"]
+    X: Integer[Numpy, "4 3"]
+    W_Q: Integer[Numpy, "3 2"]
+    W_K: Integer[Numpy, "3 2"]
+    W_V: Integer[Numpy, "3 2"]
 
     @property
-    def Q(self) -> Integer[Array, "4 2"]:
+    def Q(self) -> Integer[Numpy, "4 2"]:
         """The queries X W_Q, equation (5.1.2)."""
         return self.X @ self.W_Q
 
     @property
-    def K(self) -> Integer[Array, "4 2"]:
+    def K(self) -> Integer[Numpy, "4 2"]:
         """The keys X W_K."""
         return self.X @ self.W_K
 
     @property
-    def V(self) -> Integer[Array, "4 2"]:
+    def V(self) -> Integer[Numpy, "4 2"]:
         """The values X W_V."""
         return self.X @ self.W_V
 
@@ -63,7 +63,7 @@ def four_tokens() -> SmallHead:
 LAYER, HEAD = 5, 11
 
 
-def trained_head() -> tuple[tuple[str, ...], Float[Array, "n d_k"], Float[Array, "n d_k"]]:
+def trained_head() -> tuple[tuple[str, ...], Float[Numpy, "n d_k"], Float[Numpy, "n d_k"]]:
     """Return the tokens of the sentence, and the queries and the keys of the trained head on it.
 
     >>> tokens, Q, K = trained_head()

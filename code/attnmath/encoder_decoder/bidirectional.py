@@ -7,7 +7,7 @@ kind, unless they take numbers alone.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -28,14 +28,14 @@ from attnmath.matrix.spectrum import square
 from attnmath.operator.attention import causal_mask, masked, softmax
 
 
-class Pair(NamedTuple):
+class Pair(NamedTuple, Generic[Array]):
     """Two attention matrices of the same scores."""
 
     bidirectional: Float[Array, "... n n"]
     causal: Float[Array, "... n n"]
 
 
-def at_equal_scores(S: Real[ArrayLike, "... n n"], *, temperature: float = 1.0) -> Pair:
+def at_equal_scores(S: Real[ArrayLike[Array], "... n n"], *, temperature: float = 1.0) -> Pair[Array]:
     """Attention weights of the same scores without a mask and under the causal mask.
 
     >>> both = at_equal_scores(np.zeros((2, 2)))
@@ -47,7 +47,7 @@ def at_equal_scores(S: Real[ArrayLike, "... n n"], *, temperature: float = 1.0) 
     return Pair(softmax(S, temperature=temperature), softmax(masked(S, mask), temperature=temperature))
 
 
-def rows_won(S: Real[ArrayLike, "... n n"], *, causal: bool = False) -> Int[Array, "... n"]:
+def rows_won(S: Real[ArrayLike[Array], "... n n"], *, causal: bool = False) -> Int[Array, "... n"]:
     """Number of rows whose largest score is in each column; of equal scores the first one counts.
 
     At a temperature near 0 the weights are one-hot there. If no row has two largest scores, the singular values tend to
@@ -68,7 +68,7 @@ def rows_won(S: Real[ArrayLike, "... n n"], *, causal: bool = False) -> Int[Arra
     return xp.sum(xp.astype(winners[..., :, None] == columns, winners.dtype), axis=-2)
 
 
-def mean_row_cosine(A: Real[ArrayLike, "... n m"]) -> Float[Array, "..."]:
+def mean_row_cosine(A: Real[ArrayLike[Array], "... n m"]) -> Float[Array, "..."]:
     """Mean cosine of the angle between two different rows, over all pairs of rows.
 
     A : at least two rows, none of them 0. Of weights the cosines lie between 0 and 1.

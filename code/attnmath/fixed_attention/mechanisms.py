@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Real
 
-from attnmath.arrays import ArrayLike, Numpy
+from attnmath.arrays import ArrayLike, Numpy, Size, SizeLike
 from attnmath.checks import flag, floats, in_range, non_negative_integer, one_of, silent, sizes_or_symbols
 from attnmath.fixed_attention.fixed_patterns import PATTERNS
 from attnmath.operator.cost import Tally, attention_operations, dot_operations, linear_attention_operations
@@ -35,15 +35,15 @@ _MIRRORED = {"next": "previous", "right": "left", "start": "end"}
 
 def layer_parameters(
     mechanism: str,
-    d_model: Any,
-    heads: Any,
-    d_k: Any,
+    d_model: SizeLike[Size],
+    heads: SizeLike[Size],
+    d_k: SizeLike[Size],
     *,
     learned: int = 1,
-    m: Any | None = None,
+    m: SizeLike[Size] | None = None,
     frozen_values: bool = False,
     bias: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, Size | int]:
     """Numbers that a layer trains in its matrices Q, K, V and O, and numbers that it stores and never trains.
 
     learned : heads of "fixed" that have queries and keys, from 0 to `heads`; without effect for the others.
@@ -76,7 +76,9 @@ def layer_parameters(
     return {**trained, "frozen": frozen}
 
 
-def head_operations(mechanism: str, n: Any, d_k: Any, *, m: Any | None = None) -> dict[str, Any]:
+def head_operations(
+    mechanism: str, n: SizeLike[Size], d_k: SizeLike[Size], *, m: SizeLike[Size] | None = None
+) -> dict[str, Size | int]:
     """Operations of the stages of one head for n queries, keys and values of width d_k, which are given.
 
     "fixed" is the product of the pattern with the values, all of its n x n weights taken as numbers; a cheaper way is
@@ -99,7 +101,9 @@ def head_operations(mechanism: str, n: Any, d_k: Any, *, m: Any | None = None) -
     return attention_operations(n, d_k, d_k)
 
 
-def kept_numbers(mechanism: str, n: Any, d_k: Any, *, m: Any | None = None) -> Any:
+def kept_numbers(
+    mechanism: str, n: SizeLike[Size], d_k: SizeLike[Size], *, m: SizeLike[Size] | None = None
+) -> Size | int:
     """Numbers that depend on the input and that one head keeps from the forward pass for its gradients.
 
     Queries, keys, values and weights for "standard" and "frozen"; none for "fixed", whose output is linear in the
@@ -144,7 +148,7 @@ def pattern_by_sums(V: Real[ArrayLike, "n d_v"], pattern: str) -> Float[Numpy, "
     return sums[np.full(n, n - 1) if pattern == "end" else np.maximum(np.arange(n) - 2, 0)]
 
 
-def by_sums_operations(pattern: str, n: Any, d_v: Any) -> Any:
+def by_sums_operations(pattern: str, n: SizeLike[Size], d_v: SizeLike[Size]) -> Size | int:
     """Operations of `pattern_by_sums`, with the cubes (j + 1)^3 and their sums given; to copy a number takes none.
 
     A context ends two positions away, so at most n - 2 positions are summed: for each column n - 2 products, n - 3

@@ -71,7 +71,7 @@ def shift_matrix(k: float, d: int, base: float = 10000.0) -> Float[Numpy, "{d} {
 
 
 def rotary(
-    X: Real[ArrayLike, "... n d"], base: float = 10000.0, positions: Integer[ArrayLike, "n"] | None = None
+    X: Real[ArrayLike[Array], "... n d"], base: float = 10000.0, positions: Integer[ArrayLike, "n"] | None = None
 ) -> Float[Array, "... n d"]:
     """Rotary positions: the pair (2i, 2i + 1) of row p is turned by the angle p base^(-2i/d), counterclockwise.
 

@@ -12,7 +12,7 @@ import math
 from array_api_compat import array_namespace
 from jaxtyping import Float, Real
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
     describe,
     finite,
@@ -35,11 +35,11 @@ ROWS = 1024
 
 
 def expanded_attention(
-    Q: Real[ArrayLike, "... n d_k"],
-    K: Real[ArrayLike, "... m d_k"],
-    V: Real[ArrayLike, "... m d_v"],
+    Q: Real[ArrayLike[Array], "... n d_k"],
+    K: Real[ArrayLike[Array], "... m d_k"],
+    V: Real[ArrayLike[Array], "... m d_v"],
     *,
-    centre: Real[ArrayLike, "d_k"] | None = None,
+    centre: Real[ArrayLike[Array], "d_k"] | None = None,
     order: int = 1,
     scale: float | None = None,
     causal: bool = False,
@@ -93,7 +93,7 @@ def expanded_attention(
         return in_range(out, "Q, K, V, scale, centre")
 
 
-def _centre(centre: ArrayLike | None, Q: Array, causal: bool) -> Array:
+def _centre(centre: ArrayLike | None, Q: AnyArray, causal: bool) -> AnyArray:
     """Return the query to expand about, as one row."""
     if centre is None:
         if causal:
@@ -106,7 +106,7 @@ def _centre(centre: ArrayLike | None, Q: Array, causal: bool) -> Array:
     return c[None, :]
 
 
-def _by_features(X: Array, Y: Array, V: Array, p: Array, order: int) -> Array:
+def _by_features(X: AnyArray, Y: AnyArray, V: AnyArray, p: AnyArray, order: int) -> AnyArray:
     """Return sum_j p_j T(x . y_j) v_j over the sum of its weights, by Taylor features."""
     fits_memory("Q, K, order", max(Y.shape[-2], ROWS), feature_count(Y.shape[-1], order))
     xp = array_namespace(X, Y, V)
@@ -119,7 +119,7 @@ def _by_features(X: Array, Y: Array, V: Array, p: Array, order: int) -> Array:
     return out[..., :-1] / out[..., -1:]
 
 
-def _causal(X: Array, Y: Array, V: Array, logits: Array) -> Array:
+def _causal(X: AnyArray, Y: AnyArray, V: AnyArray, logits: AnyArray) -> AnyArray:
     """Return the rows of the order 1 over the keys up to each query, by running sums in double precision.
 
     With running means under p, the row is mean(v) + x . (mean(y v^T) - mean(y) mean(v)^T). Weights are taken relative
@@ -134,5 +134,5 @@ def _causal(X: Array, Y: Array, V: Array, logits: Array) -> Array:
     return xp.astype(mean_v + moved - xp.sum(X * mean_y, axis=-1, keepdims=True) * mean_v, dtype)
 
 
-def _as_given(features: Array) -> Array:
+def _as_given(features: AnyArray) -> AnyArray:
     return features

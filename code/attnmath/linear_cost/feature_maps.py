@@ -18,7 +18,7 @@ from jaxtyping import Float, Real
 from numpy.typing import NDArray
 from scipy import special
 
-from attnmath.arrays import Array, ArrayLike, Numpy
+from attnmath.arrays import AnyArray, Array, ArrayLike, Numpy
 from attnmath.checks import (
     describe,
     finite,
@@ -59,7 +59,9 @@ def feature_count(d: int, order: int) -> int:
     return math.comb(d + order, order)
 
 
-def power_series_features(x: Real[ArrayLike, "... d"], coefficients: Real[ArrayLike, "p"]) -> Float[Array, "... r"]:
+def power_series_features(
+    x: Real[ArrayLike[Array], "... d"], coefficients: Real[ArrayLike, "p"]
+) -> Float[Array, "... r"]:
     """Features of the kernel sum_k c_k (x . y)^k: all monomials of degree at most p, r = C(d + p, p) of them.
 
     The monomial x^a = x_1^(a_1) ... x_d^(a_d) of degree k has the factor sqrt(c_k k! / (a_1! ... a_d!)), by the
@@ -83,7 +85,7 @@ def power_series_features(x: Real[ArrayLike, "... d"], coefficients: Real[ArrayL
     return _weighted(x, weights, "x, coefficients")
 
 
-def taylor_features(x: Real[ArrayLike, "... d"], order: int) -> Float[Array, "... r"]:
+def taylor_features(x: Real[ArrayLike[Array], "... d"], order: int) -> Float[Array, "... r"]:
     """Features of the Taylor polynomial of exp: phi(x) . phi(y) = sum over k <= order of (x . y)^k / k!.
 
     They are the monomials x^a / sqrt(a_1! ... a_d!) of degree at most `order`, C(d + order, order) of them.
@@ -96,7 +98,7 @@ def taylor_features(x: Real[ArrayLike, "... d"], order: int) -> Float[Array, "..
     return _weighted(x, np.zeros(order + 1), "x, order")
 
 
-def polynomial_features(x: Real[ArrayLike, "... d"], order: int) -> Float[Array, "... r"]:
+def polynomial_features(x: Real[ArrayLike[Array], "... d"], order: int) -> Float[Array, "... r"]:
     """Features of the polynomial kernel (1 + x . y)^order: C(d + order, order) monomials.
 
     >>> import numpy as np
@@ -108,7 +110,7 @@ def polynomial_features(x: Real[ArrayLike, "... d"], order: int) -> Float[Array,
     return _weighted(x, special.gammaln(order + 1) - special.gammaln(order + 1 - degrees), "x, order")
 
 
-def componentwise_powers(x: Real[ArrayLike, "... d"], order: int) -> Float[Array, "... r"]:
+def componentwise_powers(x: Real[ArrayLike[Array], "... d"], order: int) -> Float[Array, "... r"]:
     """The report's map [1, x, x^2, ...] taken component by component: 1, then all x_m, all x_m^2, ...; 1 + d order.
 
     Its kernel is 1 + sum_m sum_k (x_m y_m)^k. No component of x meets another component of y.
@@ -125,7 +127,7 @@ def componentwise_powers(x: Real[ArrayLike, "... d"], order: int) -> Float[Array
         return in_range(xp.concat(powers, axis=-1), "x, order")
 
 
-def cosine_reweighted(x: Real[ArrayLike, "... n d"], length: int | None = None) -> Float[Array, "... n 2*d"]:
+def cosine_reweighted(x: Real[ArrayLike[Array], "... n d"], length: int | None = None) -> Float[Array, "... n 2*d"]:
     """The features of cosFormer (Qin et al. 2022): relu(x_i) cos(pi i / 2M), then relu(x_i) sin(pi i / 2M).
 
     As `feature` of `kernels.linear_attention` they give the weights relu(q_i) . relu(k_j) cos(pi (i - j) / 2M), which
@@ -152,7 +154,7 @@ def cosine_reweighted(x: Real[ArrayLike, "... n d"], length: int | None = None) 
     return xp.concat([kept * factor for factor in turned], axis=-1)
 
 
-def truncated_exponential(s: Real[ArrayLike, "*shape"], order: int) -> Float[Array, "*shape"]:
+def truncated_exponential(s: Real[ArrayLike[Array], "*shape"], order: int) -> Float[Array, "*shape"]:
     """The Taylor polynomial T_p(s) = sum over k <= p of s^k / k!, p = order.
 
     Positive everywhere for even orders; for odd ones it has one zero, below 0. Even orders are right up to
@@ -176,7 +178,7 @@ def truncated_exponential(s: Real[ArrayLike, "*shape"], order: int) -> Float[Arr
         return in_range(total, "s, order")
 
 
-def _by_remainder(x: Array, order: int) -> Array:
+def _by_remainder(x: AnyArray, order: int) -> AnyArray:
     """T_p(-x) = e^-x + (-1)^p x^(p+1) / (p+1)! r_p for 0 < x <= p + 1, both terms positive for even p = order.
 
     r_p = (p + 1) * integral from 0 to 1 of (1 - u)^p e^(-x u) du, which is 1F1(1; p + 2; -x). By parts
@@ -225,7 +227,7 @@ def order_needed(largest: float, error: float) -> int:
     return int(np.argmax(_log_bound(np.asarray(-largest), orders, -1.0) <= math.log(error)))
 
 
-def _weighted(x: ArrayLike, log_weights: Numbers, names: str) -> Array:
+def _weighted(x: ArrayLike, log_weights: Numbers, names: str) -> AnyArray:
     """The monomials x^a / sqrt(a!), those of degree k times the root of a weight; a degree of weight 0 is left out."""
     x = finite(real_array(x, "x", at_least=1), "x")
     d, top = int(x.shape[-1]), len(log_weights) - 1
@@ -240,7 +242,7 @@ def _weighted(x: ArrayLike, log_weights: Numbers, names: str) -> Array:
         return in_range(array_namespace(x).concat([blocks[k] for k in degrees[kept]], axis=-1), names)
 
 
-def _monomials(x: Array, shares: Sequence[float]) -> list[Array]:
+def _monomials(x: AnyArray, shares: Sequence[float]) -> list[AnyArray]:
     """x^a / sqrt(a!) for all multi-indices a of degree 0, 1, ..., times the shares of all degrees so far.
 
     A monomial of degree k is one of degree k - 1 times a component that does not come before its last one; the new

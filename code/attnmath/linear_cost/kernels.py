@@ -18,7 +18,7 @@ from collections.abc import Callable
 from array_api_compat import array_namespace, device, is_torch_array
 from jaxtyping import Float, Real
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
     about,
     describe,
@@ -34,13 +34,13 @@ from attnmath.checks import (
 )
 
 #: A feature map: queries or keys go in, the features of each come out.
-FeatureMap = Callable[[Float[Array, "... d_k"]], Float[Array, "... r"]]
+FeatureMap = Callable[[Float[AnyArray, "... d_k"]], Float[AnyArray, "... r"]]
 
 #: The exponent of 0: below those of all numbers.
 OF_ZERO = -100_000
 
 
-def elu_plus_one(x: Real[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
+def elu_plus_one(x: Real[ArrayLike[Array], "*shape"]) -> Float[Array, "*shape"]:
     """Feature map of Katharopoulos et al. (2020): elu(x) + 1, that is x + 1 above 0 and exp(x) below.
 
     Positive, as long as exp(x) does not underflow to 0 (in float64 from about -745 down).
@@ -56,7 +56,7 @@ def elu_plus_one(x: Real[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
 
 
 def kernel_weights(
-    Q: Real[ArrayLike, "... n d_k"], K: Real[ArrayLike, "... m d_k"], feature: FeatureMap = elu_plus_one
+    Q: Real[ArrayLike[Array], "... n d_k"], K: Real[ArrayLike[Array], "... m d_k"], feature: FeatureMap = elu_plus_one
 ) -> Float[Array, "... n m"]:
     """The matrix of phi(q_i) . phi(k_j), not normalised.
 
@@ -71,9 +71,9 @@ def kernel_weights(
 
 
 def linear_attention(
-    Q: Real[ArrayLike, "... n d_k"],
-    K: Real[ArrayLike, "... m d_k"],
-    V: Real[ArrayLike, "... m d_v"],
+    Q: Real[ArrayLike[Array], "... n d_k"],
+    K: Real[ArrayLike[Array], "... m d_k"],
+    V: Real[ArrayLike[Array], "... m d_v"],
     feature: FeatureMap = elu_plus_one,
     *,
     causal: bool = False,
@@ -117,9 +117,9 @@ def linear_attention(
 
 
 def linear_attention_recurrent(
-    Q: Real[ArrayLike, "... n d_k"],
-    K: Real[ArrayLike, "... n d_k"],
-    V: Real[ArrayLike, "... n d_v"],
+    Q: Real[ArrayLike[Array], "... n d_k"],
+    K: Real[ArrayLike[Array], "... n d_k"],
+    V: Real[ArrayLike[Array], "... n d_v"],
     feature: FeatureMap = elu_plus_one,
     *,
     normalise: bool = True,
@@ -151,7 +151,7 @@ def linear_attention_recurrent(
         return _divided(xp.stack(outs, axis=-2), xp.stack(sums, axis=-2), normalise=normalise)
 
 
-def _in_chunks(phi_Q: Array, phi_K: Array, V: Array, chunk: int, *, scaled: bool) -> tuple[Array, Array]:
+def _in_chunks(phi_Q: AnyArray, phi_K: AnyArray, V: AnyArray, chunk: int, *, scaled: bool) -> tuple[AnyArray, AnyArray]:
     """Return the numerators and the denominators of causal linear attention, a chunk of tokens at a time.
 
     Earlier chunks enter through the sums S and z, the tokens of the chunk itself through its masked table. With
@@ -198,14 +198,14 @@ def _in_chunks(phi_Q: Array, phi_K: Array, V: Array, chunk: int, *, scaled: bool
     return xp.concat(outs, axis=-2), xp.concat(sums, axis=-2)
 
 
-def _moderate(features: Array) -> bool:
+def _moderate(features: AnyArray) -> bool:
     """Whether no product of features is near the ends of the range. Then powers of two would change no bit."""
     xp, far = array_namespace(features), 2.0 ** (_exponent_range(features) // 8)
     sizes = xp.abs(features)
     return bool(xp.min(sizes) >= 1 / far) and bool(xp.max(sizes) <= far)
 
 
-def _shifted_queries(phi_Q: Array, shift: Array) -> Array:
+def _shifted_queries(phi_Q: AnyArray, shift: AnyArray) -> AnyArray:
     """Return queries that get the keys' powers of two back, each row without its own largest power."""
     xp = array_namespace(phi_Q)
     exponents = _exponents(phi_Q) + shift
@@ -214,38 +214,38 @@ def _shifted_queries(phi_Q: Array, shift: Array) -> Array:
     return phi_Q * _power(half, phi_Q) * _power(by - half, phi_Q)
 
 
-def _largest(phi_K: Array) -> Array:
+def _largest(phi_K: AnyArray) -> AnyArray:
     """Return the exponent of the largest absolute value of each feature."""
     xp = array_namespace(phi_K)
     return _exponents(xp.max(xp.abs(phi_K), axis=-2, keepdims=True))
 
 
-def _exponents(numbers: Array) -> Array:
+def _exponents(numbers: AnyArray) -> AnyArray:
     """Return the e with 2^(e-1) <= |number| < 2^e as constants, such that 2^e is in range, and OF_ZERO for 0."""
     xp, limit = array_namespace(numbers), _exponent_range(numbers) - 8
     mantissas, exponents = xp.frexp(numbers.detach() if is_torch_array(numbers) else numbers)
     return xp.where(mantissas == 0, OF_ZERO, xp.clip(exponents, min=-limit, max=limit))
 
 
-def _power(exponents: Array, like: Array) -> Array:
+def _power(exponents: AnyArray, like: AnyArray) -> AnyArray:
     """Return powers of two in the dtype of `like`, none of which leaves its range."""
     xp, limit = array_namespace(like), _exponent_range(like) - 8
     ones = xp.ones(exponents.shape, dtype=like.dtype, device=device(like))
     return xp.ldexp(ones, xp.clip(exponents, min=-limit, max=limit))
 
 
-def _exponent_range(array: Array) -> int:
+def _exponent_range(array: AnyArray) -> int:
     return math.frexp(float(array_namespace(array).finfo(array.dtype).max))[1]
 
 
-def _first_row(mask: Array) -> int:
+def _first_row(mask: AnyArray) -> int:
     """Return the first row that holds a True, in any batch."""
     xp, size = array_namespace(mask), mask.shape[-2]
     rows = xp.any(xp.reshape(xp.any(mask, axis=-1), (-1, size)), axis=0)
     return int(xp.argmax(xp.astype(rows, xp.int64)))
 
 
-def _divided(out: Array, sums: Array, *, normalise: bool) -> Array:
+def _divided(out: AnyArray, sums: AnyArray, *, normalise: bool) -> AnyArray:
     """Return numerators over denominators, or the numerators alone."""
     in_range(out, "Q, K, V, feature")
     if not normalise:
@@ -255,7 +255,9 @@ def _divided(out: Array, sums: Array, *, normalise: bool) -> Array:
     return in_range(out / in_range(sums, "Q, K, feature"), "Q, K, V, feature")
 
 
-def _arguments(Q: Array, K: Array, V: Array, feature: FeatureMap, *, causal: str) -> tuple[Array, Array, Array]:
+def _arguments(
+    Q: AnyArray, K: AnyArray, V: AnyArray, feature: FeatureMap, *, causal: str
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return features and values; `causal` names the arguments at fault where a causal sum has other queries."""
     phi_Q, phi_K = _features(Q, K, feature)
     V = finite(real_array(V, "V", at_least=2), "V")
@@ -268,7 +270,7 @@ def _arguments(Q: Array, K: Array, V: Array, feature: FeatureMap, *, causal: str
     return phi_Q, phi_K, V
 
 
-def _features(Q: Array, K: Array, feature: FeatureMap) -> tuple[Array, Array]:
+def _features(Q: AnyArray, K: AnyArray, feature: FeatureMap) -> tuple[AnyArray, AnyArray]:
     Q, K = (finite(real_array(a, name, at_least=2), name) for a, name in ((Q, "Q"), (K, "K")))
     same_dtype(Q=Q, K=K)
     if Q.shape[-1] != K.shape[-1]:

@@ -20,7 +20,7 @@ from attnmath.checks import (
 from attnmath.operator.attention import masked, softmax
 
 
-def top_k_gate(logits: Real[ArrayLike, "... E"], k: int) -> Float[Array, "... E"]:
+def top_k_gate(logits: Real[ArrayLike[Array], "... E"], k: int) -> Float[Array, "... E"]:
     """Sparse gate: the softmax over the k largest logits, and 0 for all others.
 
     Among equal logits the first ones are taken.
@@ -40,7 +40,7 @@ def top_k_gate(logits: Real[ArrayLike, "... E"], k: int) -> Float[Array, "... E"
 
 
 def mixture(
-    x: Real[ArrayLike, "n d"], gates: Real[ArrayLike, "n E"], experts: Real[ArrayLike, "E d d_out"]
+    x: Real[ArrayLike[Array], "n d"], gates: Real[ArrayLike[Array], "n E"], experts: Real[ArrayLike[Array], "E d d_out"]
 ) -> Float[Array, "n d_out"]:
     """Gated sum of linear experts, O = sum_e G_e x W_e.
 
@@ -65,7 +65,9 @@ def mixture(
         return in_range(xp.sum(xp.matrix_transpose(gates)[:, :, None] * outputs, axis=0), "x, experts")
 
 
-def block_matrix(choice: Integer[ArrayLike, "n"], experts: Real[ArrayLike, "E d d_out"]) -> Float[Array, "n*d n*d_out"]:
+def block_matrix(
+    choice: Integer[ArrayLike, "n"], experts: Real[ArrayLike[Array], "E d d_out"]
+) -> Float[Array, "n*d n*d_out"]:
     """The matrix of a mixture with one expert for each token: a block for each.
 
     choice : the expert of each token.

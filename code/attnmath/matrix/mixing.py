@@ -12,12 +12,12 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Integer, Real
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import describe, fits_memory, integers, positive_integer
 from attnmath.matrix.spectrum import row_stochastic
 
 
-def stationary_distribution(A: Real[ArrayLike, "n n"]) -> Float[Array, "n"]:
+def stationary_distribution(A: Real[ArrayLike[Array], "n n"]) -> Float[Array, "n"]:
     """The distribution pi with pi^T A = pi^T, for one row-stochastic matrix.
 
     It is unique when the positions have a single closed class, always so for a positive matrix;
@@ -41,7 +41,7 @@ def stationary_distribution(A: Real[ArrayLike, "n n"]) -> Float[Array, "n"]:
     return pi
 
 
-def dobrushin(A: Real[ArrayLike, "... n n"]) -> Float[Array, "..."]:
+def dobrushin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     """Dobrushin's coefficient tau(A): half the largest l1 distance of two rows, in [0, 1].
 
     It is the smallest tau with max(A x) - min(A x) <= tau (max x - min x) for every x. Hence
@@ -58,7 +58,7 @@ def dobrushin(A: Real[ArrayLike, "... n n"]) -> Float[Array, "..."]:
     return xp.max(xp.stack(rows)) / 2
 
 
-def doeblin(A: Real[ArrayLike, "... n n"]) -> Float[Array, "..."]:
+def doeblin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     """Doeblin's bound 1 - sum_j min_i A_ij on Dobrushin's coefficient.
 
     It is below 1 as soon as one column is positive throughout, and at most 1 - n min A.
@@ -72,7 +72,7 @@ def doeblin(A: Real[ArrayLike, "... n n"]) -> Float[Array, "..."]:
     return xp.where(common < 1, 1 - common, xp.zeros_like(common))
 
 
-def distances_to_limit(A: Real[ArrayLike, "n n"], steps: int) -> Float[Array, "{steps}"]:
+def distances_to_limit(A: Real[ArrayLike[Array], "n n"], steps: int) -> Float[Array, "{steps}"]:
     """Largest entry of |A^k - 1 pi^T| for k = 1 ... steps, for one matrix.
 
     The limit is subtracted first: (A - 1 pi^T)^k = A^k - 1 pi^T, so nothing cancels.
@@ -90,7 +90,7 @@ def distances_to_limit(A: Real[ArrayLike, "n n"], steps: int) -> Float[Array, "{
     return xp.stack(found)
 
 
-def log_distances(A: Real[ArrayLike, "n n"], doublings: int) -> Float[Array, "{doublings}+1"]:
+def log_distances(A: Real[ArrayLike[Array], "n n"], doublings: int) -> Float[Array, "{doublings}+1"]:
     """log of the Frobenius norm of A^k - 1 pi^T at k = 1, 2, 4, ..., 2^doublings, for one matrix.
 
     Powers are renormalised after each squaring, so the distance may fall far below the smallest
@@ -142,18 +142,18 @@ def cycle_lengths(image: Integer[ArrayLike, "n"]) -> tuple[int, ...]:
     return tuple(sorted(lengths))
 
 
-def _without_limit(A: Array) -> Array:
+def _without_limit(A: AnyArray) -> AnyArray:
     A = _one_matrix(row_stochastic(A))
     return A - stationary_distribution(A)[None, :]
 
 
-def _one_matrix(A: Array) -> Array:
+def _one_matrix(A: AnyArray) -> AnyArray:
     if A.ndim != 2:
         raise ValueError(f"A: expected one matrix, got {describe(A)}")
     return A
 
 
-def _closed_class(A: Array) -> Array:
+def _closed_class(A: AnyArray) -> AnyArray:
     """Mark the positions of the only closed class, shape (n,): once inside, no step with positive weight leaves it."""
     xp = array_namespace(A)
     n = A.shape[0]
@@ -172,7 +172,7 @@ def _closed_class(A: Array) -> Array:
     return closed
 
 
-def _eliminate(P: Array) -> Array:
+def _eliminate(P: AnyArray) -> AnyArray:
     """Stationary distribution of an irreducible matrix by subtraction-free elimination."""
     xp = array_namespace(P)
     inward = []

@@ -192,7 +192,7 @@ def tiles(mask: Bool[ArrayLike, "n m"], size: int) -> Bool[Numpy, "rows columns"
     return np.logical_or.reduceat(rows, np.arange(0, given.shape[1], size), axis=1)
 
 
-def masked_weights(A: Real[ArrayLike, "... n n"], mask: Bool[ArrayLike, "n n"]) -> Float[Array, "... n n"]:
+def masked_weights(A: Real[ArrayLike[Array], "... n n"], mask: Bool[ArrayLike, "n n"]) -> Float[Array, "... n n"]:
     """The printed sparse attention, A * M: weights outside of the mask set to 0.
 
     Rows need not sum to 1 any more; see `renormalised`.
@@ -209,7 +209,7 @@ def masked_weights(A: Real[ArrayLike, "... n n"], mask: Bool[ArrayLike, "n n"]) 
     return xp.where(mask, A, xp.zeros_like(A))
 
 
-def renormalised(A: Real[ArrayLike, "... n n"], mask: Bool[ArrayLike, "n n"]) -> Float[Array, "... n n"]:
+def renormalised(A: Real[ArrayLike[Array], "... n n"], mask: Bool[ArrayLike, "n n"]) -> Float[Array, "... n n"]:
     """A * M with its rows divided by their sums: the softmax of the masked scores.
 
     A row that the mask leaves without weight has no normalisation: `ValueError`.

@@ -12,11 +12,11 @@ import math
 from array_api_compat import array_namespace
 from jaxtyping import Complex, Float, Real
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import about, describe, finite, in_range, real_array, rounding_of_sums, scalar, silent
 
 
-def row_stochastic(A: Real[ArrayLike, "... n n"], name: str = "A") -> Float[Array, "... n n"]:
+def row_stochastic(A: Real[ArrayLike[Array], "... n n"], name: str = "A") -> Float[Array, "... n n"]:
     """Return A, refusing what is not square and non-negative with rows that sum to 1.
 
     Rows may be off by the rounding of their own dtype.
@@ -36,7 +36,7 @@ def row_stochastic(A: Real[ArrayLike, "... n n"], name: str = "A") -> Float[Arra
     return A
 
 
-def square(A: Real[ArrayLike, "... n n"], name: str = "A") -> Float[Array, "... n n"]:
+def square(A: Real[ArrayLike[Array], "... n n"], name: str = "A") -> Float[Array, "... n n"]:
     """Return A, refusing what is not a finite square matrix (or a stack of them) in single or double precision."""
     A = finite(real_array(A, name, at_least=2), name)
     if A.shape[-1] != A.shape[-2]:
@@ -44,7 +44,7 @@ def square(A: Real[ArrayLike, "... n n"], name: str = "A") -> Float[Array, "... 
     return _precise(A, name)
 
 
-def singular_values(A: Real[ArrayLike, "... n m"]) -> Float[Array, "... min(n,m)"]:
+def singular_values(A: Real[ArrayLike[Array], "... n m"]) -> Float[Array, "... min(n,m)"]:
     """Singular values of any matrix, largest first.
 
     >>> singular_values([[3.0, 0.0], [4.0, 0.0]]).round(12)
@@ -55,7 +55,7 @@ def singular_values(A: Real[ArrayLike, "... n m"]) -> Float[Array, "... min(n,m)
         return in_range(array_namespace(A).linalg.svdvals(A), "A")
 
 
-def spectral_norm(A: Real[ArrayLike, "... n m"]) -> Float[Array, "..."]:
+def spectral_norm(A: Real[ArrayLike[Array], "... n m"]) -> Float[Array, "..."]:
     """The 2-norm of any matrix, its largest singular value.
 
     For a row-stochastic matrix it lies between 1 and sqrt(n); see `norm_bounds`.
@@ -66,7 +66,7 @@ def spectral_norm(A: Real[ArrayLike, "... n m"]) -> Float[Array, "..."]:
     return singular_values(A)[..., 0]
 
 
-def norm_bounds(A: Real[ArrayLike, "... n n"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+def norm_bounds(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """Bounds on the 2-norm of a row-stochastic matrix from its column sums c.
 
     They are sqrt(1 + Var c), the variance being over the n columns, and sqrt(max c). Both are 1
@@ -81,7 +81,7 @@ def norm_bounds(A: Real[ArrayLike, "... n n"]) -> tuple[Float[Array, "..."], Flo
     return xp.sqrt(1 + xp.mean((columns - 1) ** 2, axis=-1)), xp.sqrt(xp.max(columns, axis=-1))
 
 
-def eigenvalues(A: Real[ArrayLike, "... n n"]) -> Complex[Array, "... n"]:
+def eigenvalues(A: Real[ArrayLike[Array], "... n n"]) -> Complex[Array, "... n"]:
     """Eigenvalues of a square matrix, by falling modulus.
 
     Of a conjugate pair the one with positive imaginary part comes first. For a row-stochastic
@@ -99,7 +99,7 @@ def eigenvalues(A: Real[ArrayLike, "... n n"]) -> Complex[Array, "... n"]:
     return xp.take_along_axis(found, xp.argsort(-xp.abs(found), axis=-1, stable=True), axis=-1)
 
 
-def eigenvector_condition(A: Real[ArrayLike, "... n n"]) -> Float[Array, "..."]:
+def eigenvector_condition(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     """Condition number of the matrix of unit eigenvectors.
 
     It bounds how far powers of A may stray from powers of its eigenvalues. A matrix that is not
@@ -119,7 +119,7 @@ def eigenvector_condition(A: Real[ArrayLike, "... n n"]) -> Float[Array, "..."]:
     return xp.where(smallest > 0, ratio, xp.full_like(ratio, math.inf))
 
 
-def log_determinant(A: Real[ArrayLike, "... n n"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+def log_determinant(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """Sign and logarithm of the modulus of the determinant.
 
     A singular matrix gets 0 and -inf. The determinant itself underflows for all but small matrices:
@@ -138,7 +138,7 @@ def log_determinant(A: Real[ArrayLike, "... n n"]) -> tuple[Float[Array, "..."],
     return sign, log
 
 
-def _precise(A: Array, name: str) -> Array:
+def _precise(A: AnyArray, name: str) -> AnyArray:
     if str(A.dtype).removeprefix("torch.") in {"float16", "bfloat16"}:
         raise TypeError(f"{name}: expected single or double precision, got {describe(A)}")
     return A

@@ -13,7 +13,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Integer, Real, Shaped
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
     about,
     axis_of,
@@ -33,7 +33,7 @@ from attnmath.checks import (
 )
 
 
-def softmax(x: Real[ArrayLike, "*shape"], *, axis: int = -1, temperature: float = 1.0) -> Float[Array, "*shape"]:
+def softmax(x: Real[ArrayLike[Array], "*shape"], *, axis: int = -1, temperature: float = 1.0) -> Float[Array, "*shape"]:
     """Softmax along an axis, equation (5.1.6): exp(x_i / T) / sum_j exp(x_j / T).
 
     x : logits; -inf marks a position that gets weight 0.
@@ -66,7 +66,7 @@ def softmax(x: Real[ArrayLike, "*shape"], *, axis: int = -1, temperature: float 
         return xp.astype(wide / xp.sum(wide, axis=axis, keepdims=True), x.dtype)
 
 
-def softmax_jacobian(y: Real[ArrayLike, "... n"]) -> Float[Array, "... n n"]:
+def softmax_jacobian(y: Real[ArrayLike[Array], "... n"]) -> Float[Array, "... n n"]:
     """Jacobian of softmax at its output y, equation (5.1.8): diag(y) - y y^T.
 
     y : probabilities along the last axis.
@@ -81,7 +81,7 @@ def softmax_jacobian(y: Real[ArrayLike, "... n"]) -> Float[Array, "... n n"]:
     return diagonal - y[..., :, None] * y[..., None, :]
 
 
-def jacobian_norm(y: Real[ArrayLike, "... n"]) -> Float[Array, "..."]:
+def jacobian_norm(y: Real[ArrayLike[Array], "... n"]) -> Float[Array, "..."]:
     """Frobenius norm of the softmax Jacobian at output y, accurate where it nearly vanishes.
 
     y : probabilities along the last axis. The square is
@@ -99,7 +99,7 @@ def jacobian_norm(y: Real[ArrayLike, "... n"]) -> Float[Array, "..."]:
     return _norm(y * _norm(xp.concat([xp.sum(off, axis=-1, keepdims=True), off], axis=-1)))
 
 
-def entropy(p: Real[ArrayLike, "... n"]) -> Float[Array, "..."]:
+def entropy(p: Real[ArrayLike[Array], "... n"]) -> Float[Array, "..."]:
     """Shannon entropy -sum_i p_i log p_i of distributions, in nats; 0 log 0 is 0.
 
     p : probabilities along the last axis. The result is between 0 and log n.
@@ -113,7 +113,7 @@ def entropy(p: Real[ArrayLike, "... n"]) -> Float[Array, "..."]:
 
 
 def scores(
-    Q: Real[ArrayLike, "... n d_k"], K: Real[ArrayLike, "... m d_k"], *, scale: float | None = None
+    Q: Real[ArrayLike[Array], "... n d_k"], K: Real[ArrayLike[Array], "... m d_k"], *, scale: float | None = None
 ) -> Float[Array, "... n m"]:
     """Scaled scores S = scale * Q K^T, equation (5.1.3); the scale is 1/sqrt(d_k) unless given.
 
@@ -135,8 +135,8 @@ def scores(
 
 
 def attention_weights(
-    Q: Real[ArrayLike, "... n d_k"],
-    K: Real[ArrayLike, "... m d_k"],
+    Q: Real[ArrayLike[Array], "... n d_k"],
+    K: Real[ArrayLike[Array], "... m d_k"],
     *,
     mask: Bool[ArrayLike, "..."] | None = None,
     scale: float | None = None,
@@ -160,9 +160,9 @@ def attention_weights(
 
 
 def attention(
-    Q: Real[ArrayLike, "... n d_k"],
-    K: Real[ArrayLike, "... m d_k"],
-    V: Real[ArrayLike, "... m d_v"],
+    Q: Real[ArrayLike[Array], "... n d_k"],
+    K: Real[ArrayLike[Array], "... m d_k"],
+    V: Real[ArrayLike[Array], "... m d_v"],
     *,
     mask: Bool[ArrayLike, "..."] | None = None,
     scale: float | None = None,
@@ -184,7 +184,7 @@ def attention(
         return in_range(array_namespace(P, V).matmul(P, V), "V")
 
 
-def masked(S: Real[ArrayLike, "*shape"], mask: Bool[ArrayLike, "*#shape"]) -> Float[Array, "*shape"]:
+def masked(S: Real[ArrayLike[Array], "*shape"], mask: Bool[ArrayLike, "*#shape"]) -> Float[Array, "*shape"]:
     """Put -inf where the mask is False, equation (5.1.9) with the mask of (5.1.10) or (5.1.11).
 
     S : scores, one row for each query.  mask : broadcast to their shape.
@@ -204,7 +204,7 @@ def masked(S: Real[ArrayLike, "*shape"], mask: Bool[ArrayLike, "*#shape"]) -> Fl
     return xp.where(mask, S, xp.full_like(S, -math.inf))
 
 
-def causal_mask(n: int, *, like: Shaped[Array, "..."] | None = None) -> Bool[Array, "{n} {n}"]:
+def causal_mask(n: int, *, like: Shaped[ArrayLike[Array], "..."] | None = None) -> Bool[Array, "{n} {n}"]:
     """Causal mask of (5.1.10): query i may see the keys j <= i.
 
     like : an array whose library and device the mask shares (numpy unless given).
@@ -216,7 +216,7 @@ def causal_mask(n: int, *, like: Shaped[Array, "..."] | None = None) -> Bool[Arr
     n = positive_integer(n, "n")
     fits_memory("n", n, n)
     if like is None:
-        return np.tril(np.ones((n, n), dtype=bool))
+        like = np.empty(0)
     try:
         xp = array_namespace(like)
     except TypeError:
@@ -224,7 +224,7 @@ def causal_mask(n: int, *, like: Shaped[Array, "..."] | None = None) -> Bool[Arr
     return xp.tril(xp.ones((n, n), dtype=xp.bool, device=device(like)))
 
 
-def padding_mask(lengths: Integer[ArrayLike, "batch"], n: int) -> Bool[Array, "batch 1 {n}"]:
+def padding_mask(lengths: Integer[ArrayLike[Array], "batch"], n: int) -> Bool[Array, "batch 1 {n}"]:
     """Padding mask of (5.1.11): in a batch, no query may see a key past its sequence's length.
 
     lengths : from 1 to n.
@@ -242,7 +242,7 @@ def padding_mask(lengths: Integer[ArrayLike, "batch"], n: int) -> Bool[Array, "b
     return xp.arange(n, device=device(lengths))[None, None, :] < lengths[:, None, None]
 
 
-def _norm(a: Array) -> Array:
+def _norm(a: AnyArray) -> AnyArray:
     """Euclidean norm along the last axis of non-negative numbers whose squares may underflow."""
     xp = array_namespace(a)
     top = xp.max(a, axis=-1, keepdims=True)
@@ -250,7 +250,7 @@ def _norm(a: Array) -> Array:
     return top[..., 0] * xp.sqrt(xp.sum((a / top) ** 2, axis=-1))
 
 
-def _quotient(x: Array, temperature: float) -> Array:
+def _quotient(x: AnyArray, temperature: float) -> AnyArray:
     """x / T for x <= 0, in double precision where T is not a normal number of the dtype of x."""
     xp = array_namespace(x)
     limits = xp.finfo(x.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Real
 
-from attnmath.arrays import ArrayLike, Numpy
+from attnmath.arrays import ArrayLike, Numpy, Size, SizeLike
 from attnmath.checks import (
     fits_memory,
     flag,
@@ -29,7 +29,7 @@ STAGES = ("scores", "scaling", "softmax", "values")
 LINEAR_STAGES = ("table", "sums", "numerators", "denominators", "quotients")
 
 
-def dot_operations(d: Any) -> Any:
+def dot_operations(d: SizeLike[Size]) -> Size:
     """Operations of a dot product of d terms: d multiplications and d - 1 additions.
 
     >>> dot_operations(np.uint8(200))
@@ -38,7 +38,7 @@ def dot_operations(d: Any) -> Any:
     return 2 * size_or_symbol(d, "d") - 1
 
 
-def attention_operations(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
+def attention_operations(n: SizeLike[Size], d_k: SizeLike[Size], d_v: SizeLike[Size]) -> dict[str, Size | int]:
     """Operations of the stages of (5.1.1) for n queries and n keys.
 
     The softmax of a row takes n - 1 comparisons, n subtractions, n exponentials, n - 1
@@ -58,7 +58,7 @@ def attention_operations(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
     }
 
 
-def attention_traffic(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
+def attention_traffic(n: SizeLike[Size], d_k: SizeLike[Size], d_v: SizeLike[Size]) -> dict[str, Size | int]:
     """Numbers that each stage of (5.1.1) reads and writes, with S and P kept in memory.
 
     Times the bytes of a number, this is the traffic between memory and processor.
@@ -75,15 +75,20 @@ def attention_traffic(n: Any, d_k: Any, d_v: Any) -> dict[str, Any]:
     }
 
 
-def projection_operations(n: Any, d_model: Any, d_out: Any) -> Any:
+def projection_operations(n: SizeLike[Size], d_model: SizeLike[Size], d_out: SizeLike[Size]) -> Size:
     """Operations of one projection (5.1.2) of n rows from d_model to d_out dimensions."""
     n, d_model, d_out = sizes_or_symbols(n=n, d_model=d_model, d_out=d_out)
     return n * d_out * dot_operations(d_model)
 
 
 def linear_attention_operations(
-    n: Any, r: Any, d_v: Any, *, causal: bool = False, chunk: Any | None = None
-) -> dict[str, Any]:
+    n: SizeLike[Size],
+    r: SizeLike[Size],
+    d_v: SizeLike[Size],
+    *,
+    causal: bool = False,
+    chunk: SizeLike[Size] | None = None,
+) -> dict[str, Size | int]:
     """Operations of linear attention for n queries and n keys with r features each, the features given.
 
     causal=False: the sums S = phi(K)^T V and z over all keys, then the numerators phi(Q) S, the denominators

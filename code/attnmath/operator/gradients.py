@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float, Real
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
     about,
     describe,
@@ -36,7 +37,7 @@ from attnmath.operator.attention import attention, attention_weights, scores
 
 
 @dataclass(frozen=True)
-class StageGradients:
+class StageGradients(Generic[Array]):
     """The gradients dL/dQ, dL/dK, dL/dV, dL/dS and dL/dP, each named and shaped as its variable.
 
     S are the scaled scores, and P their softmax.
@@ -50,7 +51,7 @@ class StageGradients:
 
 
 @dataclass(frozen=True)
-class Gradients(StageGradients):
+class Gradients(StageGradients[Array]):
     """The gradients of every stage, and dL/dX, dL/dW_Q, dL/dW_K, dL/dW_V."""
 
     X: Float[Array, "... n d_model"]
@@ -59,7 +60,9 @@ class Gradients(StageGradients):
     W_V: Float[Array, "... d_model d_v"]
 
 
-def softmax_pullback(P: Real[ArrayLike, "*shape"], dP: Real[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
+def softmax_pullback(
+    P: Real[ArrayLike[Array], "*shape"], dP: Real[ArrayLike[Array], "*shape"]
+) -> Float[Array, "*shape"]:
     """Carry a gradient back through a row-wise softmax: P * (dP - rowsum(P * dP)).
 
     P : the softmax's output, probabilities along the last axis.  dP : dL/dP.
@@ -81,14 +84,14 @@ def softmax_pullback(P: Real[ArrayLike, "*shape"], dP: Real[ArrayLike, "*shape"]
 
 
 def stage_gradients(
-    Q: Real[ArrayLike, "... n d_k"],
-    K: Real[ArrayLike, "... m d_k"],
-    V: Real[ArrayLike, "... m d_v"],
-    G: Real[ArrayLike, "... n d_v"],
+    Q: Real[ArrayLike[Array], "... n d_k"],
+    K: Real[ArrayLike[Array], "... m d_k"],
+    V: Real[ArrayLike[Array], "... m d_v"],
+    G: Real[ArrayLike[Array], "... n d_v"],
     *,
     mask: Bool[ArrayLike, "..."] | None = None,
     scale: float | None = None,
-) -> StageGradients:
+) -> StageGradients[Array]:
     """Gradients of L with respect to the stages of attention, given G = dL/dO.
 
     mask, scale : as in `attnmath.operator.attention.attention`; masked scores get gradient 0.
@@ -122,15 +125,15 @@ def stage_gradients(
 
 
 def attention_gradients(
-    X: Real[ArrayLike, "... n d_model"],
-    W_Q: Real[ArrayLike, "... d_model d_k"],
-    W_K: Real[ArrayLike, "... d_model d_k"],
-    W_V: Real[ArrayLike, "... d_model d_v"],
-    G: Real[ArrayLike, "... n d_v"],
+    X: Real[ArrayLike[Array], "... n d_model"],
+    W_Q: Real[ArrayLike[Array], "... d_model d_k"],
+    W_K: Real[ArrayLike[Array], "... d_model d_k"],
+    W_V: Real[ArrayLike[Array], "... d_model d_v"],
+    G: Real[ArrayLike[Array], "... n d_v"],
     *,
     mask: Bool[ArrayLike, "..."] | None = None,
     scale: float | None = None,
-) -> Gradients:
+) -> Gradients[Array]:
     """Gradients of L at O = attention(X W_Q, X W_K, X W_V), equation (5.1.2), given G = dL/dO.
 
     mask, scale : as in `attention`.
@@ -169,13 +172,15 @@ def attention_gradients(
 
 
 def stack_gradients(
-    X: Real[ArrayLike, "... n d"],
-    layers: Sequence[tuple[Real[ArrayLike, "... d _"], Real[ArrayLike, "... d _"], Real[ArrayLike, "... d d"]]],
-    G: Real[ArrayLike, "... n d"],
+    X: Real[ArrayLike[Array], "... n d"],
+    layers: Sequence[
+        tuple[Real[ArrayLike[Array], "... d _"], Real[ArrayLike[Array], "... d _"], Real[ArrayLike[Array], "... d d"]]
+    ],
+    G: Real[ArrayLike[Array], "... n d"],
     *,
     residual: bool = False,
     scale: float | None = None,
-) -> list[Gradients]:
+) -> list[Gradients[Array]]:
     """Gradients in a stack of attention layers, from the first layer to the last.
 
     X : input of the first layer.  layers : (W_Q, W_K, W_V) of each layer, d_k its own and
@@ -210,7 +215,7 @@ def stack_gradients(
     return found[::-1]
 
 
-def _layers(layers: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]], X: Array) -> list[list[Array]]:
+def _layers(layers: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]], X: AnyArray) -> list[list[AnyArray]]:
     """Return the three arrays of each layer, once they are known to fit X and to keep its shape."""
     if not isinstance(layers, Sequence) or not layers:
         raise ValueError(f"layers: expected at least one layer, got {type(layers).__name__} without any")
@@ -234,7 +239,7 @@ def _layers(layers: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]], X: Array) 
     return found
 
 
-def _summed_to(a: Array, shape: Sequence[int]) -> Array:
+def _summed_to(a: AnyArray, shape: Sequence[int]) -> AnyArray:
     """Undo broadcasting: sum over the axes along which an array of `shape` was repeated."""
     xp = array_namespace(a)
     extra = a.ndim - len(shape)

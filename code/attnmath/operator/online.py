@@ -8,7 +8,7 @@ summaries merge into that of both blocks; the output is o / l.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 from array_api_compat import array_namespace, is_array_api_obj
 from jaxtyping import Float, Real
@@ -30,7 +30,7 @@ from attnmath.checks import (
 from attnmath.operator.attention import scores
 
 
-class Summary(NamedTuple):
+class Summary(NamedTuple, Generic[Array]):
     """What one pass keeps of the keys seen, for each query: m, l and o."""
 
     m: Float[Array, "... n 1"]
@@ -38,7 +38,7 @@ class Summary(NamedTuple):
     o: Float[Array, "... n d_v"]
 
 
-def summarise(S: Real[ArrayLike, "... n b"], V: Real[ArrayLike, "... b d_v"]) -> Summary:
+def summarise(S: Real[ArrayLike[Array], "... n b"], V: Real[ArrayLike[Array], "... b d_v"]) -> Summary[Array]:
     """Summary of one block: scores S and values V of b keys.
 
     >>> summarise([[0.0, 0.0]], [[1.0], [5.0]]).o
@@ -57,7 +57,7 @@ def summarise(S: Real[ArrayLike, "... n b"], V: Real[ArrayLike, "... b d_v"]) ->
     return Summary(m, xp.sum(weights, axis=-1, keepdims=True), o)
 
 
-def merge(first: Summary, second: Summary) -> Summary:
+def merge(first: Summary[Array], second: Summary[Array]) -> Summary[Array]:
     """Summary of two blocks together; associative and commutative in exact arithmetic."""
     instance(first, Summary, "first")
     instance(second, Summary, "second")
@@ -79,9 +79,9 @@ def merge(first: Summary, second: Summary) -> Summary:
 
 
 def online_attention(
-    Q: Real[ArrayLike, "... n d_k"],
-    K: Real[ArrayLike, "... m d_k"],
-    V: Real[ArrayLike, "... m d_v"],
+    Q: Real[ArrayLike[Array], "... n d_k"],
+    K: Real[ArrayLike[Array], "... m d_k"],
+    V: Real[ArrayLike[Array], "... m d_v"],
     *,
     block: int = 64,
     scale: float | None = None,
@@ -102,7 +102,7 @@ def online_attention(
         raise ValueError(f"V: expected {K.shape[-2]} rows, one for each key, got {describe(V)}")
     same_batches(K=K, V=V)
     scale = 1 / math.sqrt(K.shape[-1]) if scale is None else positive(scale, "scale")
-    summary: Summary | None = None
+    summary: Summary[Array] | None = None
     for start in range(0, K.shape[-2], block):
         part = slice(start, start + block)
         S = scores(Q, K[..., part, :], scale=scale)

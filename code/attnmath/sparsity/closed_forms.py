@@ -75,7 +75,7 @@ _TANHC = (-1.0) ** (_K + 1) * (2 - 4.0**_K) * special.zeta(2.0 * _K) / (_K * np.
 _SMALL = 0.8
 
 
-def sparsity(a: Real[ArrayLike, "..."], *, axis: int = -1) -> Float[Array, "..."]:
+def sparsity(a: Real[ArrayLike[Array], "..."], *, axis: int = -1) -> Float[Array, "..."]:
     """S of rows: mean |a| over root mean square a, article equation (1).
 
     The result has the shape of a without `axis`. Entries are
@@ -96,7 +96,7 @@ def sparsity(a: Real[ArrayLike, "..."], *, axis: int = -1) -> Float[Array, "..."
     return xp.mean(a, axis=axis) / xp.sqrt(xp.mean(a * a, axis=axis))
 
 
-def effective_support(a: Real[ArrayLike, "..."], *, axis: int = -1) -> Float[Array, "..."]:
+def effective_support(a: Real[ArrayLike[Array], "..."], *, axis: int = -1) -> Float[Array, "..."]:
     """n S^2 = (sum |a|)^2 / sum a^2: how many equal entries would be as concentrated, between 1 and n.
 
     It is the exponential of the Renyi entropy of order 2 of |a| / sum |a|.

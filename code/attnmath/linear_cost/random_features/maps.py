@@ -9,24 +9,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Real
 
-from attnmath.arrays import Array, ArrayLike, Numpy
+from attnmath.arrays import AnyArray, Array, ArrayLike, Numpy
 from attnmath.checks import describe, finite, floats, number, real_array, silent
 
 
-class Scaled(NamedTuple):
+class Scaled(NamedTuple, Generic[Array]):
     """Features values * exp(exponents)."""
 
     values: Float[Array, "... n r"]
     exponents: Float[Array, "... n r"]
 
 
-class Parts(NamedTuple):
+class Parts(NamedTuple, Generic[Array]):
     """Features values * exp(exponents + rows + offset), their sums not yet formed; the values None are all 1."""
 
     values: Float[Array, "... n r"] | None
@@ -56,19 +56,19 @@ class RandomFeatures:
         """Size of the vectors x."""
         return int(self.query_projections.shape[1])
 
-    def queries(self, X: Real[ArrayLike, "... n d"]) -> Scaled:
+    def queries(self, X: Real[ArrayLike[Array], "... n d"]) -> Scaled[Array]:
         """Features of the queries x, the rows of X."""
         return self._scaled(X, "X", self.query_projections, self.query_root)
 
-    def keys(self, Y: Real[ArrayLike, "... n d"]) -> Scaled:
+    def keys(self, Y: Real[ArrayLike[Array], "... n d"]) -> Scaled[Array]:
         """Features of the keys y, the rows of Y."""
         return self._scaled(Y, "Y", self.key_projections, self.key_root)
 
-    def query_parts(self, X: Float[Array, "... n d"]) -> Parts:
+    def query_parts(self, X: Float[Array, "... n d"]) -> Parts[Array]:
         """Parts of the features of queries, unchecked: what differs between the features, and what a row shares."""
         return self._parts(X, self.query_projections, self.query_root)
 
-    def key_parts(self, Y: Float[Array, "... n d"]) -> Parts:
+    def key_parts(self, Y: Float[Array, "... n d"]) -> Parts[Array]:
         """For keys what `query_parts` is for queries."""
         return self._parts(Y, self.key_projections, self.key_root)
 
@@ -82,7 +82,7 @@ class RandomFeatures:
         """The offset in the library, dtype and device of an array; one number for waves, whose offsets are equal."""
         return _as(self.offset[:1] if self.waves else self.offset, like)
 
-    def _scaled(self, X: Array, name: str, projections: Numpy, root: Numpy) -> Scaled:
+    def _scaled(self, X: AnyArray, name: str, projections: Numpy, root: Numpy) -> Scaled[AnyArray]:
         X = finite(real_array(X, name, at_least=2), name)
         self.check(X, name)
         with silent():
@@ -98,13 +98,13 @@ class RandomFeatures:
         if X.shape[-1] != self.d:
             raise ValueError(f"{name}: expected {self.d} columns, as the projections have, got {describe(X)}")
 
-    def _parts(self, X: Array, projections: Numpy, root: Numpy) -> Parts:
+    def _parts(self, X: AnyArray, projections: Numpy, root: Numpy) -> Parts[AnyArray]:
         xp = array_namespace(X)
         rooted = xp.matmul(X, xp.matrix_transpose(_as(root, X))) if root.ndim else X
         half = xp.sum(rooted * rooted, axis=-1, keepdims=True) * (0.5 if root.ndim else float(root) ** 2 / 2)
         return Parts(*self._directions(X, projections), half if self.waves else -half)
 
-    def _directions(self, X: Array, projections: Numpy) -> tuple[Array | None, Array]:
+    def _directions(self, X: AnyArray, projections: Numpy) -> tuple[AnyArray | None, AnyArray]:
         xp = array_namespace(X)
         projected = xp.matmul(X, xp.matrix_transpose(_as(projections, X)))
         if self.waves:
@@ -219,5 +219,5 @@ def _offset(Omega: Numpy, A: Numpy | None = None) -> Numpy:
     return finite(offset, "Omega, A: the exponents")
 
 
-def _as(constant: Numpy, like: Array) -> Array:
+def _as(constant: Numpy, like: AnyArray) -> AnyArray:
     return array_namespace(like).asarray(constant, dtype=like.dtype, device=device(like))

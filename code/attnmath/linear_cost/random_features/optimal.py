@@ -16,7 +16,7 @@ from __future__ import annotations
 from array_api_compat import array_namespace
 from jaxtyping import Float, Real
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import about, describe, finite, flag, in_range, number, real_array, same_dtype, scalar, silent
 
 
@@ -34,7 +34,7 @@ def optimal_gerf(X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"]) -> float:
 
 
 def optimal_sderf(
-    X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"]
+    X: Real[ArrayLike[Array], "n d"], Y: Real[ArrayLike[Array], "m d"]
 ) -> tuple[Float[Array, "d"], Float[Array, "d d"]]:
     """Return A and B of the symmetric FAVOR#: the eigenbasis of the second moment of x_i + y_j, one A for each axis.
 
@@ -51,7 +51,11 @@ def optimal_sderf(
 
 
 def optimal_aderf(
-    X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"], *, ridge: float | None = None, one_coefficient: bool = False
+    X: Real[ArrayLike[Array], "n d"],
+    Y: Real[ArrayLike[Array], "m d"],
+    *,
+    ridge: float | None = None,
+    one_coefficient: bool = False,
 ) -> tuple[Float[Array, "d"], Float[Array, "d d"], Float[Array, "d d"]]:
     """Return A, B_q and B_k of the asymmetric FAVOR#.
 
@@ -95,7 +99,7 @@ def optimal_aderf(
         return A, *_scaled(A, xp.matmul(basis, M_q), xp.matmul(basis, M_k))
 
 
-def optimal_coefficient(moment: Real[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
+def optimal_coefficient(moment: Real[ArrayLike[Array], "*shape"]) -> Float[Array, "*shape"]:
     """Return the a that minimises log(1 - 4a) - log(1 - 8a)/2 + s/(1 - 8a) for s >= 0: a root of 16a^2 + (4s - 2)a = s.
 
     moment : s, the mean of (x_l + y_l)^2 along one axis.
@@ -115,7 +119,7 @@ def optimal_coefficient(moment: Real[ArrayLike, "*shape"]) -> Float[Array, "*sha
         return xp.where(s < 0.5, (0 - s) / (1 - 2 * small + root), (1 - 2 * s - root) / 16)
 
 
-def _rows(X: Array, Y: Array) -> tuple[Array, Array]:
+def _rows(X: AnyArray, Y: AnyArray) -> tuple[AnyArray, AnyArray]:
     X, Y = (finite(real_array(R, name, ndim=2), name) for R, name in ((X, "X"), (Y, "Y")))
     same_dtype(X=X, Y=Y)
     if X.shape[1] != Y.shape[1]:
@@ -125,7 +129,7 @@ def _rows(X: Array, Y: Array) -> tuple[Array, Array]:
     return X, Y
 
 
-def _second_moment_of_sum(X: Array, Y: Array) -> Array:
+def _second_moment_of_sum(X: AnyArray, Y: AnyArray) -> AnyArray:
     """Mean of (x_i + y_j)(x_i + y_j)^T over all pairs: two covariance matrices, and the square of the mean sum."""
     xp = array_namespace(X, Y)
     mean_X, mean_Y = xp.mean(X, axis=0, keepdims=True), xp.mean(Y, axis=0, keepdims=True)
@@ -133,7 +137,7 @@ def _second_moment_of_sum(X: Array, Y: Array) -> Array:
     return _moment(X - mean_X) + _moment(Y - mean_Y) + xp.matmul(xp.matrix_transpose(mean), mean)
 
 
-def _moment(R: Array, ridge: float = 0.0) -> Array:
+def _moment(R: AnyArray, ridge: float = 0.0) -> AnyArray:
     xp = array_namespace(R)
     moment = xp.matmul(xp.matrix_transpose(R), R) / R.shape[0]
     if ridge:
@@ -142,7 +146,7 @@ def _moment(R: Array, ridge: float = 0.0) -> Array:
     return moment
 
 
-def _equal_moments(moment_X: Array, moment_Y: Array) -> tuple[Array, Array]:
+def _equal_moments(moment_X: AnyArray, moment_Y: AnyArray) -> tuple[AnyArray, AnyArray]:
     """M and M^(-T) with M moment_X M^T = M^(-T) moment_Y M^(-1), a diagonal matrix."""
     xp = array_namespace(moment_X, moment_Y)
     (values_X, vectors_X), (values_Y, vectors_Y) = _eigen(moment_X), _eigen(moment_Y)
@@ -156,7 +160,7 @@ def _equal_moments(moment_X: Array, moment_Y: Array) -> tuple[Array, Array]:
     return xp.matmul(M, back), xp.matmul(xp.matrix_transpose(inverse), back)
 
 
-def _eigen(moment: Array) -> tuple[Array, Array]:
+def _eigen(moment: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Eigenvalues and eigenvectors (columns) of a second moment of full rank."""
     xp = array_namespace(moment)
     values, vectors = xp.linalg.eigh(in_range(moment, "their second moments"))
@@ -165,14 +169,14 @@ def _eigen(moment: Array) -> tuple[Array, Array]:
     return values, vectors
 
 
-def _by_axes(moment: Array) -> tuple[Array, Array]:
+def _by_axes(moment: AnyArray) -> tuple[AnyArray, AnyArray]:
     """The best coefficient for each eigenvector of the second moment of a sum, and the eigenvectors as rows."""
     xp = array_namespace(moment)
     values, vectors = xp.linalg.eigh(moment)
     return optimal_coefficient(xp.where(values > 0, values, xp.zeros_like(values))), xp.matrix_transpose(vectors)
 
 
-def _scaled(A: Array, *changes: Array) -> tuple[Array, ...]:
+def _scaled(A: AnyArray, *changes: AnyArray) -> tuple[AnyArray, ...]:
     """The matrices B = (I - 4A)^(1/2) M of linear changes M.
 
     The sign of a row is free, and libraries of linear algebra differ in it; here the first matrix decides it.

@@ -12,7 +12,7 @@ import math
 from array_api_compat import array_namespace, device, is_torch_array
 from jaxtyping import Float, Real
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
     describe,
     finite,
@@ -31,7 +31,7 @@ from attnmath.linear_cost.random_features.maps import RandomFeatures
 
 
 def kernel_estimate(
-    X: Real[ArrayLike, "... n d"], Y: Real[ArrayLike, "... m d"], features: RandomFeatures
+    X: Real[ArrayLike[Array], "... n d"], Y: Real[ArrayLike[Array], "... m d"], features: RandomFeatures
 ) -> Float[Array, "... n m"]:
     """Estimates of exp(x . y) for all rows x of X and y of Y: the products of their features, summed over the features.
 
@@ -60,8 +60,8 @@ def kernel_estimate(
 
 
 def attention_estimate(
-    Q: Real[ArrayLike, "... n d_k"],
-    K: Real[ArrayLike, "... m d_k"],
+    Q: Real[ArrayLike[Array], "... n d_k"],
+    K: Real[ArrayLike[Array], "... m d_k"],
     features: RandomFeatures,
     *,
     scale: float | None = None,
@@ -81,9 +81,9 @@ def attention_estimate(
 
 
 def performer_attention(
-    Q: Real[ArrayLike, "... n d_k"],
-    K: Real[ArrayLike, "... m d_k"],
-    V: Real[ArrayLike, "... m d_v"],
+    Q: Real[ArrayLike[Array], "... n d_k"],
+    K: Real[ArrayLike[Array], "... m d_k"],
+    V: Real[ArrayLike[Array], "... m d_v"],
     features: RandomFeatures,
     *,
     scale: float | None = None,
@@ -127,7 +127,7 @@ def performer_attention(
         return in_range(xp.astype(out[..., :-1] / sums, dtype), "Q, K, V, scale, features")
 
 
-def _all_keys(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float, chunk: int) -> Array:
+def _all_keys(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, root: float, chunk: int) -> AnyArray:
     """Return the weighted sums of the rows of V, each query's up to a factor."""
     xp = array_namespace(Q, K, V)
     shift = state = None
@@ -145,7 +145,7 @@ def _all_keys(Q: Array, K: Array, V: Array, features: RandomFeatures, root: floa
     return xp.concat([xp.matmul(_query_features(features, block, shift), state) for block in blocks], axis=-2)
 
 
-def _causal(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float, chunk: int) -> Array:
+def _causal(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, root: float, chunk: int) -> AnyArray:
     """Return what `_all_keys` does, over the keys j <= i.
 
     Keys are shifted by the largest exponent of each feature up to the first row of a chunk, which is in the past of
@@ -183,7 +183,7 @@ def _causal(Q: Array, K: Array, V: Array, features: RandomFeatures, root: float,
     return xp.concat(out, axis=-2)
 
 
-def _query_features(features: RandomFeatures, X: Array, shift: Array) -> Array:
+def _query_features(features: RandomFeatures, X: AnyArray, shift: AnyArray) -> AnyArray:
     """Return the features of queries with the keys' shift, times a factor: the largest exponential is 1."""
     xp = array_namespace(X)
     values, exponents = features.query_directions(X)
@@ -191,25 +191,25 @@ def _query_features(features: RandomFeatures, X: Array, shift: Array) -> Array:
     return _times(values, xp.exp(exponents - _constant(xp.max(exponents, axis=-1, keepdims=True))))
 
 
-def _first_row(mask: Array) -> int:
+def _first_row(mask: AnyArray) -> int:
     """Return the first row that holds a True, in any batch."""
     xp = array_namespace(mask)
     rows = xp.any(xp.reshape(xp.any(mask, axis=-1), (-1, mask.shape[-2])), axis=0)
     return int(xp.argmax(xp.astype(rows, xp.int64)))
 
 
-def _times(values: Array | None, exponentials: Array) -> Array:
+def _times(values: AnyArray | None, exponentials: AnyArray) -> AnyArray:
     return exponentials if values is None else values * exponentials
 
 
-def _constant(shift: Array) -> Array:
+def _constant(shift: AnyArray) -> AnyArray:
     """Return a shift as a constant: it has no part in the output, and no gradient."""
     return shift.detach() if is_torch_array(shift) else shift
 
 
 def _vectors(
-    X: Array, Y: Array, features: RandomFeatures, x: str, y: str
-) -> tuple[Float[Array, "... n d"], Float[Array, "... m d"]]:
+    X: AnyArray, Y: AnyArray, features: RandomFeatures, x: str, y: str
+) -> tuple[Float[AnyArray, "... n d"], Float[AnyArray, "... m d"]]:
     X, Y = finite(real_array(X, x, at_least=2), x), finite(real_array(Y, y, at_least=2), y)
     same_dtype(**{x: X, y: Y})
     same_batches(**{x: X, y: Y})

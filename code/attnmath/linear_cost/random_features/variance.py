@@ -21,12 +21,12 @@ import math
 from array_api_compat import array_namespace
 from jaxtyping import Float, Real
 
-from attnmath.arrays import Array, ArrayLike
+from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import describe, finite, flag, in_range, number, real_array, same_dtype, scalar, silent
 
 
 def trigonometric_variance(
-    x: Real[ArrayLike, "... d"], y: Real[ArrayLike, "... d"], *, relative: bool = False, log: bool = False
+    x: Real[ArrayLike[Array], "... d"], y: Real[ArrayLike[Array], "... d"], *, relative: bool = False, log: bool = False
 ) -> Float[Array, "..."]:
     """Variance with one w of exp((|x|^2 + |y|^2)/2) cos(w . (x - y)); relative cosh(|x - y|^2) - 1.
 
@@ -38,7 +38,7 @@ def trigonometric_variance(
 
 
 def positive_variance(
-    x: Real[ArrayLike, "... d"], y: Real[ArrayLike, "... d"], *, relative: bool = False, log: bool = False
+    x: Real[ArrayLike[Array], "... d"], y: Real[ArrayLike[Array], "... d"], *, relative: bool = False, log: bool = False
 ) -> Float[Array, "..."]:
     """Variance of exp(w . (x + y) - (|x|^2 + |y|^2)/2) (FAVOR+); relative exp(|x + y|^2) - 1.
 
@@ -49,7 +49,7 @@ def positive_variance(
 
 
 def hyperbolic_variance(
-    x: Real[ArrayLike, "... d"], y: Real[ArrayLike, "... d"], *, relative: bool = False, log: bool = False
+    x: Real[ArrayLike[Array], "... d"], y: Real[ArrayLike[Array], "... d"], *, relative: bool = False, log: bool = False
 ) -> Float[Array, "..."]:
     """Variance of the mean of the positive features at w and at -w, one w; relative cosh(|x + y|^2) - 1.
 
@@ -61,7 +61,12 @@ def hyperbolic_variance(
 
 
 def gerf_variance(
-    x: Real[ArrayLike, "... d"], y: Real[ArrayLike, "... d"], A: float, *, relative: bool = False, log: bool = False
+    x: Real[ArrayLike[Array], "... d"],
+    y: Real[ArrayLike[Array], "... d"],
+    A: float,
+    *,
+    relative: bool = False,
+    log: bool = False,
 ) -> Float[Array, "..."]:
     """Variance of one product of generalised exponential features (FAVOR++), with the coefficient A < 1/8.
 
@@ -82,8 +87,8 @@ def gerf_variance(
 
 
 def sderf_variance(
-    x: Real[ArrayLike, "... d"],
-    y: Real[ArrayLike, "... d"],
+    x: Real[ArrayLike[Array], "... d"],
+    y: Real[ArrayLike[Array], "... d"],
     A: Real[ArrayLike, "d"],
     B: Real[ArrayLike, "d d"],
     *,
@@ -99,8 +104,8 @@ def sderf_variance(
 
 
 def aderf_variance(
-    x: Real[ArrayLike, "... d"],
-    y: Real[ArrayLike, "... d"],
+    x: Real[ArrayLike[Array], "... d"],
+    y: Real[ArrayLike[Array], "... d"],
     A: Real[ArrayLike, "d"],
     B_q: Real[ArrayLike, "d d"],
     B_k: Real[ArrayLike, "d d"],
@@ -120,7 +125,9 @@ def aderf_variance(
     return _dense_variance(x, y, A, {"B_q": B_q, "B_k": B_k}, relative, log)
 
 
-def _dense_variance(x: Array, y: Array, A: Array, matrices: dict[str, Array], relative: bool, log: bool) -> Array:
+def _dense_variance(
+    x: AnyArray, y: AnyArray, A: AnyArray, matrices: dict[str, AnyArray], relative: bool, log: bool
+) -> AnyArray:
     x, y = _pair(x, y)
     d = x.shape[-1]
     A = finite(real_array(A, "A", ndim=1), "A")
@@ -148,7 +155,7 @@ def _dense_variance(x: Array, y: Array, A: Array, matrices: dict[str, Array], re
         return _variance(x, y, base + xp.sum(c**2 / (1 - 8 * A), axis=-1), relative, log)
 
 
-def _variance(x: Array, y: Array, log_second: Array, relative: bool, log: bool) -> Array:
+def _variance(x: AnyArray, y: AnyArray, log_second: AnyArray, relative: bool, log: bool) -> AnyArray:
     """Variance from the logarithm t >= 0 of the relative second moment: e^t - 1 = e^t (1 - e^(-t))."""
     xp = array_namespace(x, y)
     log_scale = _log_scale(x, y, in_range(log_second, "x, y"), relative)
@@ -159,7 +166,7 @@ def _variance(x: Array, y: Array, log_second: Array, relative: bool, log: bool) 
     return in_range(xp.exp(log_scale) * -xp.expm1(-log_second), "x, y")
 
 
-def _variance_of_two_signs(x: Array, y: Array, z: Array, relative: bool, log: bool) -> Array:
+def _variance_of_two_signs(x: AnyArray, y: AnyArray, z: AnyArray, relative: bool, log: bool) -> AnyArray:
     """Variance with the relative value cosh(s) - 1 = e^s (1 - e^(-s))^2 / 2, where s = |z|^2."""
     xp = array_namespace(x, y)
     with silent():
@@ -171,21 +178,21 @@ def _variance_of_two_signs(x: Array, y: Array, z: Array, relative: bool, log: bo
         return in_range((xp.exp(log_scale / 2) * rest) ** 2 / 2, "x, y")  # the square of a small rest may underflow
 
 
-def _log_scale(x: Array, y: Array, log_second: Array, relative: bool) -> Array:
+def _log_scale(x: AnyArray, y: AnyArray, log_second: AnyArray, relative: bool) -> AnyArray:
     if flag(relative, "relative"):
         return log_second
     xp = array_namespace(x, y)
     return in_range(log_second + 2 * xp.sum(x * y, axis=-1), "x, y")
 
 
-def _log(value: Array) -> Array:
+def _log(value: AnyArray) -> AnyArray:
     """Logarithm of non-negative numbers; -inf for 0, without a warning."""
     xp = array_namespace(value)
     above = value > 0
     return xp.where(above, xp.log(xp.where(above, value, xp.ones_like(value))), -math.inf)
 
 
-def _pair(x: Array, y: Array) -> tuple[Array, Array]:
+def _pair(x: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
     x, y = (finite(real_array(a, name, at_least=1), name) for a, name in ((x, "x"), (y, "y")))
     same_dtype(x=x, y=y)
     if x.shape[-1] != y.shape[-1]:
