@@ -34,7 +34,7 @@ VPYTHON := "$(VENV)/bin/python"
 RUN := $(INTERRUPTED); $(VPYTHON)
 # By its module and not by its script, so that the folder may be moved.
 JUPYTER_BOOK := $(VPYTHON) -c "from jupyter_book.cli.main import main; main()"
-SITE := chapters guide gallery reference code figures linewise.yml tools/figure_scripts.py _config.yml _toc.yml _ext _static references.bib \
+SITE := chapters guide gallery reference code linewise.yml tools/figure_scripts.py tools/publish.py _config.yml _toc.yml _ext _static references.bib \
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help
@@ -57,7 +57,7 @@ epub: environment notebooks ## make an e-book, checked by epubcheck: _build/epub
 	@$(RUN) tools/stamps.py epub --inputs $(SITE) tools/typeset.py --output _build/epub/attention-checked.epub \
 	  --remove _build/epub _build/print -- $(VPYTHON) tools/typeset.py epub
 
-figures: execute ## publish what the notebooks draw into figures/, PNG and SVG (runs the changed ones first)
+figures: execute ## fill figures/ with what the notebooks draw, PNG and SVG (runs the changed ones first)
 
 serve: book ## build, and read the book at http://localhost:8000 (PORT=...)
 	@$(VPYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
@@ -79,7 +79,7 @@ format: environment ## put the code into its standard form
 
 execute: environment ## re-run the notebooks that have changed, store their outputs, publish figures (ALL=1: every one)
 	@$(RUN) tools/execute.py --jobs $(JOBS) $(if $(ALL),--all)
-	@$(RUN) tools/publish.py
+	@$(RUN) tools/publish.py $(if $(ALL),--all)
 
 bench: environment ## time notebooks and commands against their budgets (ONLY=notebooks, ONLY=book)
 	@$(RUN) tools/bench.py $(if $(ONLY),--only $(ONLY))

@@ -2,8 +2,9 @@
 
 `gallery.md` shows all figures small, and ``gallery/<folder>.md`` those of a folder of ``chapters/`` with all that can
 be taken away. Their templates lie in ``_ext/gallery_assets`` and are filled when Sphinx reads a page. When the site is
-built, the published files and the scripts are copied to ``_static/figures``, and each folder's thumbnails are put
-on one sheet, so that a page with many of them needs one request.
+built, the figures are published into ``figures/`` where they are not yet (`publish`), the published files and the
+scripts are copied to ``_static/figures``, and each folder's thumbnails are put on one sheet, so that a page with many
+of them needs one request.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import yaml
 from docutils import nodes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from PIL import Image
+from print_book import PRINTERS
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.fileutil import copy_asset
@@ -28,6 +30,8 @@ from sphinx.util.fileutil import copy_asset
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tools"))
 
+import publish  # noqa: E402
+import stamps  # noqa: E402
 from figure_scripts import Figure, figures_of  # noqa: E402
 
 logger = logging.getLogger(__name__)
@@ -130,9 +134,10 @@ def sheet(pictures: Sequence[Path]) -> Image.Image:
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
     """Write the sheets of thumbnails, the files of the figures and the scripts where the pages link to them."""
-    if exception is not None or app.builder.format != "html":
+    if exception is not None or app.builder.format != "html" or app.builder.name in PRINTERS:
         return
     published = Path(app.srcdir, "figures")
+    publish.publish(publish.collect(stamps.notebooks([Path(app.srcdir, "chapters")])), published)
     target = Path(app.outdir, "_static", "figures")
     target.mkdir(parents=True, exist_ok=True)
     for name in ("gallery.css", "gallery.js"):
@@ -142,7 +147,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             target / f"sheet-{part.folder}.webp", quality=60, method=4
         )
         for figure in part.figures:
-            for suffix in (".png", ".svg"):
+            for suffix in publish.SUFFIXES:
                 copy_asset(str(published / f"{figure.stem}{suffix}"), str(target))
             (target / f"{figure.stem}.py").write_text(figure.script, encoding="utf-8")
 

@@ -45,8 +45,8 @@ USUAL_SIZE, COLUMNS, SMALLEST_SIZE = 8.7, 104, 7.2
 TAG = re.compile(r"\\tag\{[^}]*\}")
 #: What is shown of a cell's output, best first.
 OUTPUTS = {
-    "latex": ("image/svg+xml", "image/png", "text/latex", "text/plain"),
-    "epub": ("image/svg+xml", "image/png", "text/latex", "text/plain"),
+    "latex": ("image/svg+xml", "text/latex", "text/plain"),
+    "epub": ("image/svg+xml", "text/latex", "text/plain"),
 }
 
 

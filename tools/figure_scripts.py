@@ -2,8 +2,8 @@
 
 ``python tools/figure_scripts.py --out DIR [NAMES]`` writes ``DIR/fig_name.py`` for the figures of the book, or for
 those that are named. Each script runs by itself wherever the package is installed, and saves its figure as PNG and SVG.
-``python tools/figure_scripts.py --check [NAMES]`` runs them in an empty folder and compares what they draw with the
-published files, byte for byte; a figure of one machine (`prove.THIS_MACHINE`) has to be drawn, and may differ.
+``python tools/figure_scripts.py --check [NAMES]`` runs them in an empty folder and compares the SVG that they
+draw with the notebook's, byte for byte; a figure of one machine (`prove.THIS_MACHINE`) has to be drawn, and may differ.
 
 A script is a backward slice of the notebook: the cell that draws, and of the cells before it the statements that give
 the cell its names. What only judges a claim, or prints, is left out.
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import execute
+import publish
 import stamps
 from prove import THIS_MACHINE
 
@@ -354,8 +355,8 @@ def read(notebooks: Iterable[Path], root: Path = stamps.ROOT) -> list[Figure]:
     return found
 
 
-def differences(figure: Figure, published: Path) -> str:
-    """Run a figure's script in an empty folder; return how what it draws differs from the published files, or ""."""
+def differences(figure: Figure, svg: str) -> str:
+    """Run a figure's script in an empty folder; return how what it draws differs from the notebook's SVG, or ""."""
     execute.fix_environment()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{figure.stem}.py")
@@ -364,12 +365,11 @@ def differences(figure: Figure, published: Path) -> str:
         done = subprocess.run([sys.executable, path.name], cwd=folder, env=environment, capture_output=True, text=True)
         if done.returncode:
             return f"{figure.stem}: {done.stderr.strip().splitlines()[-1]}"
-        for suffix in (".svg", ".png"):
-            drawn = path.with_suffix(suffix)
-            if not drawn.is_file():
-                return f"{figure.stem}: drew no {drawn.name}"
-            if drawn.read_bytes() != (published / drawn.name).read_bytes() and not figure.one_machine:
-                return f"{figure.stem}: drew another {drawn.name} than the published one"
+        for suffix in publish.SUFFIXES:
+            if not path.with_suffix(suffix).is_file():
+                return f"{figure.stem}: drew no {figure.stem}{suffix}"
+        if path.with_suffix(".svg").read_bytes() != svg.encode("utf-8") and not figure.one_machine:
+            return f"{figure.stem}: drew another {figure.stem}.svg than its notebook"
     return ""
 
 
@@ -379,17 +379,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="figures, such as fig_relu2_sparsity (default: all)")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--out", type=Path, help="a folder for the scripts")
-    what.add_argument("--check", action="store_true", help="run the scripts, and compare with the published figures")
+    what.add_argument("--check", action="store_true", help="run the scripts, and compare with the notebooks' figures")
     options = parser.parse_args(arguments)
-    found = {figure.stem: figure for figure in read(stamps.notebooks([stamps.ROOT / "chapters"]))}
+    notebooks = stamps.notebooks([stamps.ROOT / "chapters"])
+    found = {figure.stem: figure for figure in read(notebooks)}
     for name in options.names:
         if name.replace("-", "_") not in found:
             parser.error(f"names: expected figures of the book, such as {next(iter(found))}, got {name!r}")
     chosen = [found[name.replace("-", "_")] for name in options.names] or list(found.values())
+    drawn = publish.collect(notebooks) if options.check else {}
     faults = []
     for figure in chosen:
         if options.check:
-            fault = differences(figure, stamps.ROOT / "figures")
+            fault = differences(figure, drawn[figure.stem])
             print(fault or f"{figure.stem}: {'drawn' if figure.one_machine else 'the same bytes'}", flush=True)
             faults += [fault] if fault else []
         else:

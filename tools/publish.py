@@ -1,86 +1,122 @@
-"""Publish the figures: ``python tools/publish.py [--check]`` takes them from the executed notebooks.
+"""Publish the figures: ``python tools/publish.py [--check]`` fills ``figures/`` from the executed notebooks.
 
 A code cell with a name in its metadata (`mystnb.figure.name`) holds a figure. What the cell drew is stored in its
-output, PNG and SVG, and becomes ``figures/NAME.png`` and ``figures/NAME.svg``, with underscores for hyphens. A file
-that no notebook draws is removed. With ``--check`` nothing is written; differences are reported, and exit code 1.
+output as SVG, and becomes ``figures/NAME.svg``, with underscores for hyphens; ``figures/NAME.png`` is drawn from that
+SVG. Only figures whose SVG is another one than before are written. A file that no notebook draws is removed. Git keeps
+the few files that are shown or named outside of the notebooks, and ignores the others (``.gitignore``). With
+``--check`` nothing is written; differences are reported, and exit code 1.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import resvg_py
+
 import stamps
 
-FORMATS = {"image/png": ".png", "image/svg+xml": ".svg"}
+SVG = "image/svg+xml"
+SUFFIXES = (".png", ".svg")
+#: The resolution of the PNG in dots per inch, as in the book's style (`savefig.dpi`).
+DOTS = 200
 
 
-def pictures(notebook: Any) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """Yield the name of each figure of a notebook and its files by suffix; the notebook is its JSON, read.
+def pictures(notebook: Any) -> Iterator[tuple[str, str]]:
+    """Yield the stem of each figure's files and its SVG; the notebook is its JSON, read.
 
-    Raise ValueError for a figure cell whose output is not one picture in both formats.
+    Raise ValueError for a figure cell whose output is not one picture, as SVG alone.
     """
     for cell in notebook["cells"]:
         name = ((cell["metadata"].get("mystnb") or {}).get("figure") or {}).get("name")
         if cell["cell_type"] != "code" or not name:
             continue
-        drawn = [o["data"] for o in cell["outputs"] if any(k.startswith("image/") for k in o.get("data", {}))]
-        if len(drawn) != 1 or not all(drawn[0].get(kind) for kind in FORMATS):
-            got = ", ".join(kind for data in drawn for kind in data if data[kind]) or "none"
-            raise ValueError(f"{name}: expected one picture, PNG and SVG, as `make execute` stores it, got {got}")
-        png, svg = ("".join(drawn[0][kind]) for kind in FORMATS)
-        try:
-            yield name.replace("-", "_"), {".png": base64.b64decode(png, validate=True), ".svg": svg.encode("utf-8")}
-        except ValueError as error:
-            raise ValueError(f"{name}: expected the cell's PNG in base64: {error}") from None
+        drawn = [{k: v for k, v in o.get("data", {}).items() if k.startswith("image/") and v} for o in cell["outputs"]]
+        kinds = [kind for data in drawn for kind in data]
+        if kinds != [SVG]:
+            got = ", ".join(kinds) or "none"
+            raise ValueError(f"{name}: expected one picture, SVG alone, as `make execute` stores it, got {got}")
+        yield name.replace("-", "_"), "".join(next(filter(None, drawn))[SVG])
 
 
-def collect(notebooks: Iterable[Path]) -> dict[str, bytes]:
-    """Return what is to be published, by file name; raise ValueError, naming the notebook."""
-    found: dict[str, bytes] = {}
+def collect(notebooks: Iterable[Path]) -> dict[str, str]:
+    """Return the SVG of every figure by the stem of its files; raise ValueError, naming the notebook."""
+    found: dict[str, str] = {}
     for path in notebooks:
         try:
-            for name, contents in pictures(json.loads(path.read_text(encoding="utf-8"))):
-                if f"{name}.png" in found:
-                    raise ValueError(f"{name}: another figure has this name")
-                found.update({name + suffix: content for suffix, content in contents.items()})
+            for stem, svg in pictures(json.loads(path.read_text(encoding="utf-8"))):
+                if stem in found:
+                    raise ValueError(f"{stem}: another figure has this name")
+                found[stem] = svg
         except ValueError as error:
             raise ValueError(f"{path.name}: {error}") from None
     return found
+
+
+def as_png(svg: str) -> bytes:
+    """Draw an SVG as PNG, with the same bytes on every run; raise ValueError for what is no SVG.
+
+    No font is read: the book's SVGs hold their letters as outlines.
+    """
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, dpi=DOTS, skip_system_fonts=True))
+
+
+def is_published(stem: str, svg: str, folder: Path) -> bool:
+    """Return whether the folder has this SVG, and a PNG beside it."""
+    file = folder / f"{stem}.svg"
+    return file.with_suffix(".png").is_file() and file.is_file() and file.read_bytes() == svg.encode("utf-8")
+
+
+def publish(drawn: Mapping[str, str], folder: Path, everything: bool = False) -> list[str]:
+    """Write PNG and SVG of the figures that the folder does not have, or of all; return what was done, a line each.
+
+    Raise ValueError, naming the figure, for an SVG that cannot be drawn.
+    """
+    done = []
+    for stem, svg in drawn.items():
+        if everything or not is_published(stem, svg, folder):
+            target = folder / f"{stem}.svg"
+            verb = "replaced" if target.is_file() else "added"
+            try:
+                png = as_png(svg)
+            except ValueError as error:
+                raise ValueError(f"{stem}: expected an SVG that can be drawn: {error}") from None
+            stamps.write_atomically(target.with_suffix(".png"), png)  # first: the SVG says which one the PNG shows
+            stamps.write_atomically(target, svg)
+            done.append(f"{verb} figures/{stem}, PNG and SVG")
+    return done
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Publish or check: make the folder hold what the notebooks drew and no other picture, or say where it does not."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file differs")
+    parser.add_argument("--all", action="store_true", help="write every figure anew, its PNG too")
     parser.add_argument("--notebooks", type=Path, nargs="+", default=stamps.NOTEBOOKS, help="where the notebooks are")
     parser.add_argument("--out", type=Path, default=stamps.ROOT / "figures", help="the folder of published figures")
     options = parser.parse_args(arguments)
     try:
         drawn = collect(stamps.notebooks(options.notebooks))
+        nobodys = [p for p in sorted(options.out.glob("*")) if p.suffix in SUFFIXES and p.stem not in drawn]
+        if options.check:
+            due = [stem for stem, svg in drawn.items() if not is_published(stem, svg, options.out)]
+            said = [f"figures/{stem} is not what its notebook drew" for stem in due]
+            said += [f"figures/{path.name} is drawn by no notebook" for path in nobodys]
+        else:
+            said = publish(drawn, options.out, options.all)
+            said += [f"removed figures/{path.name}" for path in nobodys]
+            for path in nobodys:
+                path.unlink()
     except ValueError as error:
         print(f"publish: {error}", file=sys.stderr)
         return 1
-    published = {p.name: p.read_bytes() for p in options.out.glob("*") if p.suffix in FORMATS.values()}
-    differing = sorted(name for name in drawn | published if drawn.get(name) != published.get(name))
-    for name in differing:
-        old, new = published.get(name), drawn.get(name)
-        if options.check:
-            fault = "missing" if old is None else "not what its notebook drew"
-            print(f"figures/{name} is {'drawn by no notebook' if new is None else fault}")
-        elif new is None:
-            (options.out / name).unlink()
-            print(f"removed figures/{name}")
-        else:
-            stamps.write_atomically(options.out / name, new)
-            print(f"{'added' if old is None else 'replaced'} figures/{name}")
-    print(f"figures: {len(drawn) // len(FORMATS)} in {len(FORMATS)} formats, {len(differing) or 'no'} files differed")
-    return int(options.check and bool(differing))
+    print(*said, sep="\n", end="\n" if said else "")
+    print(f"figures: {len(drawn)}, each as PNG and SVG; {len(said) or 'none'} differed")
+    return int(options.check and bool(said))
 
 
 if __name__ == "__main__":

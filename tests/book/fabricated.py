@@ -46,9 +46,9 @@ def shown(value: str, kind: str = "text/plain") -> dict[str, Any]:
     return {"output_type": "display_data", "metadata": {}, "data": {kind: value}}
 
 
-def picture(png: str = "aGVsbG8=", svg: str = "<svg/>") -> dict[str, Any]:
-    """Return an output that shows a picture in both formats."""
-    data = {"image/svg+xml": svg, "image/png": png, "text/plain": "<figure: 1 panel, 6.4 x 4 in>"}
+def picture(svg: str = "<svg/>") -> dict[str, Any]:
+    """Return an output that shows a picture."""
+    data = {"image/svg+xml": svg, "text/plain": "<figure: 1 panel, 6.4 x 4 in>"}
     return {"output_type": "execute_result", "execution_count": 3, "metadata": {}, "data": data}
 
 

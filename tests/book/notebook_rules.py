@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from prove import PICTURES, THIS_MACHINE
+from prove import PICTURE, THIS_MACHINE
 from randomness import unseeded
 
 Notebook = dict[str, Any]
@@ -192,7 +192,7 @@ def _figure_faults(mystnb: dict[str, Any]) -> Iterator[str]:
 
 
 def shown_figures(notebook: Notebook) -> list[str]:
-    """A figure cell ends in `figures.show(figure)`, and what it stores is one picture, PNG and SVG."""
+    """A figure cell ends in `figures.show(figure)`, and what it stores is one picture, as SVG alone."""
     faults = []
     for number, cell in enumerate(code_cells(notebook), start=1):
         pictures = [o["data"] for o in cell["outputs"] if any(k.startswith("image/") for k in o.get("data", {}))]
@@ -204,9 +204,9 @@ def shown_figures(notebook: Notebook) -> list[str]:
         if len(pictures) != 1:
             faults.append(f"code cell {number} stores {len(pictures)} pictures, 1 is expected")
         kinds = {k for data in pictures for k in data if k.startswith("image/") and text(data[k]).strip()}
-        if kinds != set(PICTURES):
-            faults.append(f"code cell {number} stores its figure as {', '.join(sorted(kinds)) or 'nothing'}, "
-                          f"{' and '.join(PICTURES)} are expected")  # fmt: skip
+        if kinds != {PICTURE}:
+            stored = ", ".join(sorted(kinds)) or "nothing"
+            faults.append(f"code cell {number} stores its figure as {stored}, {PICTURE} alone is expected")
     return faults
 
 

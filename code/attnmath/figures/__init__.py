@@ -7,7 +7,7 @@
 >>> ax.get_yscale()
 'log'
 
-`show` turns a finished figure into a picture that a notebook displays and stores, PNG and SVG:
+`show` turns a finished figure into a picture that a notebook displays and stores as SVG; its `save` writes PNG and SVG:
 
 >>> from attnmath.figures import show
 >>> show(ax.figure)

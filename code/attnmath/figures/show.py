@@ -1,10 +1,10 @@
-"""Show a figure in a notebook as the book keeps it: PNG and SVG, with the same bytes on every run."""
+"""Show a figure in a notebook as the book keeps it: as SVG, with the same bytes on every run, and as PNG on demand."""
 
 from __future__ import annotations
 
-import base64
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,21 @@ _METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A drawn figure in both formats; a notebook shows it and stores it.
+    """A drawn figure; a notebook shows and stores its SVG, and `save` writes its PNG as well.
 
-    png : the bytes of the PNG.
     svg : the text of the SVG.
     summary : what stands for the picture where there are only words.
+    figure : what was drawn.
     """
 
-    png: bytes
     svg: str
     summary: str
+    figure: Figure = field(compare=False)
+
+    @cached_property
+    def png(self) -> bytes:
+        """The bytes of the PNG, drawn when they are first asked for: a notebook never needs them."""
+        return encode(self.figure, "png")
 
     def __repr__(self) -> str:
         return self.summary
@@ -48,16 +53,15 @@ class Picture:
         return self
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return both pictures and the summary by media type, as Jupyter asks for them."""
-        return {
-            "image/svg+xml": self.svg,
-            "image/png": base64.b64encode(self.png).decode("ascii"),
-            "text/plain": self.summary,
-        }
+        """Return the SVG and the summary by media type, as Jupyter asks for them.
+
+        A PNG beside the SVG would be most of what a notebook weighs, and no page shows it.
+        """
+        return {"image/svg+xml": self.svg, "text/plain": self.summary}
 
 
 def show(figure: Figure) -> Picture:
-    """Encode a figure as PNG and SVG, close it, and return what a notebook displays.
+    """Encode a figure as SVG, close it, and return what a notebook displays.
 
     It ends the cell that draws a figure. Equal figures give equal bytes.
     `TypeError` for anything but a `matplotlib.figure.Figure`.
@@ -69,7 +73,7 @@ def show(figure: Figure) -> Picture:
     >>> picture
     <figure: 2 panels, 9.2 x 4 in>
     >>> list(picture._repr_mimebundle_())
-    ['image/svg+xml', 'image/png', 'text/plain']
+    ['image/svg+xml', 'text/plain']
     >>> plt.fignum_exists(figure.number)
     False
     >>> show(left)
@@ -78,11 +82,10 @@ def show(figure: Figure) -> Picture:
     """
     _expect_figure(figure)
     try:
-        png = encode(figure, "png")
         svg = encode(figure, "svg").decode("utf-8")
     finally:
         plt.close(figure)
-    return Picture(png, svg, _summary(figure))
+    return Picture(svg, _summary(figure), figure)
 
 
 def encode(figure: Figure, format: str) -> bytes:
