@@ -21,8 +21,8 @@ import signs
 from claim_filter import data
 from docutils import nodes
 from docutils.parsers.rst import directives
-from guide import example, prerequisites
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pages.guide import example, prerequisites
 from sphinx.application import Sphinx
 from sphinx.errors import NoUri
 from sphinx.util import logging
