@@ -81,7 +81,7 @@ execute: environment ## re-run the notebooks that have changed, store their outp
 	@$(RUN) tools/execute.py --jobs $(JOBS) $(if $(ALL),--all)
 	@$(RUN) tools/publish.py $(if $(ALL),--all)
 
-bench: environment ## time notebooks and commands against their budgets (ONLY=notebooks, ONLY=book)
+bench: environment ## time notebooks and commands against their budgets (ONLY=notebooks, ONLY=book, ONLY=pages)
 	@$(RUN) tools/bench.py $(if $(ONLY),--only $(ONLY))
 
 mutants: environment ## change the package in one place at a time, and see whether a test notices (SAMPLE=200)
@@ -94,7 +94,7 @@ hooks: environment ## once in a clone: checks before each commit, and notebook d
 	@git config diff.notebook.textconv "python3 tools/readable_notebook.py"
 
 links: environment ## ask every address that the book names whether it is there (needs a network)
-	@$(RUN) tools/links.py
+	@$(INTERRUPTED); $(JUPYTER_BOOK) build . --builder linkcheck --path-output _build/links -q
 
 lock: ## pin in constraints.txt what pyproject.toml asks for, with uv (ALL=1: every pin but torch's anew)
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 1; }

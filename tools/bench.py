@@ -1,8 +1,10 @@
-"""Time the book against its budgets: ``python tools/bench.py [--only notebooks|book]``.
+"""Measure what the README says of the book: ``python tools/bench.py [--only notebooks|book|pages]``.
 
 Prints a row of Markdown for each notebook's execution, kernel start included, and for the commands of the README in a
 fresh copy that shares this environment: a share of the budget, and a multiple of a fixed calculation, so that figures
-from different machines can be compared. Nothing is written; the table of the README is kept by hand.
+from different machines can be compared. `pages`, which is not among the defaults, opens every page of the built site in
+Debian's chromium with nothing in the cache, over a plain server that compresses nothing, and prints the README's row on
+the weight of pages. Nothing is written; the tables of the README are kept by hand.
 """
 
 from __future__ import annotations
@@ -69,12 +71,44 @@ def make(target: str, folder: Path) -> None:
         raise SystemExit(f"bench: make {target} failed:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
 
 
+def weigh(site: Path) -> None:
+    """Print the heaviest page of a built site, the most requests and the longest shift."""
+    chromium = shutil.which("chromium")
+    if not (site / "intro.html").is_file() or chromium is None:
+        raise SystemExit(f"site: expected {site}/intro.html (run `make book`), and chromium on the path")
+    sys.path.insert(0, str(stamps.ROOT / "tests" / "site"))
+    import browser_checks as check
+    from playwright.sync_api import sync_playwright
+
+    names = [p.relative_to(site).as_posix() for p in sorted(site.rglob("*.html")) if "_static" not in p.parts]
+    names.remove("index.html")  # it only leads to another
+    measured = []
+    with check.served(site) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=check.ARGUMENTS)
+        for name in names:
+            page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+            weight = check.Weight(page)
+            page.goto(address + name, timeout=120_000)
+            check.settle(page)
+            measured.append((name, *weight.measured()))
+            page.context.close()
+        browser.close()
+    name, size, _, _ = max(measured, key=lambda row: row[1])
+    requests, shift = max(row[2] for row in measured), max(row[3] for row in measured)
+    print(f"heaviest of {len(measured)} pages: {name}, {size / 1e6:.2f} MB; most requests: {requests}; "
+          f"longest shift: {shift:.0f} px")  # fmt: skip
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the benches asked for; return 1 when something is over its budget."""
-    kinds = ["notebooks", "book"]
+    kinds = ["notebooks", "book", "pages"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=kinds, default=kinds, help="which (default: both)")
+    parser.add_argument("--only", nargs="+", choices=kinds, default=kinds[:2], help="which (default: the first two)")
     options = parser.parse_args(arguments)
+    if "pages" in options.only:
+        weigh(stamps.ROOT / "_build" / "html")
+    if options.only == ["pages"]:
+        return 0
     execute.fix_environment()
     unit = median(calibrate, 5)
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, calibration {unit:.2f} s\n")

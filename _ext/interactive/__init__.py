@@ -24,12 +24,12 @@ from sphinx.util.docutils import SphinxDirective
 
 from attnmath.figures.show import STYLE, encode
 
-from .pictures import FIGURES, texts
+from .pictures import FIGURES, WORDS, texts
 
-HERE = Path(__file__).parent
+ASSETS = Path(__file__).parent / "assets"
 #: What a page with a figure loads at once, as one file, with the small head that two figures share between its parts.
-PARTS = ("assets/formulas.js", "assets/frame.js", "assets/figures.js")
-SHIPPED = ("assets/interactive.css", "vendor/chart.umd.js")
+PARTS = ("formulas.js", "frame.js", "figures.js")
+SHIPPED = ("interactive.css", "vendor/chart.umd.js")
 
 
 class InteractiveDirective(SphinxDirective):
@@ -46,7 +46,7 @@ class InteractiveDirective(SphinxDirective):
         if "name" not in self.options:
             raise self.error(f"interactive: expected a name to refer to {kind!r} by, such as `:name: fig-play-{kind}`")
         described = texts()[kind]
-        self.env.note_dependency(str(HERE / "figures.yml"))
+        self.env.note_dependency(str(WORDS))
         uri = os.path.relpath(pictures_of(self.env.app), Path(self.env.doc2path(self.env.docname)).parent)
         image = nodes.image(uri=f"{Path(uri).as_posix()}/interactive-{kind}.*", alt=described["alt"])
         words, messages = self.parse_inline(described["caption"], lineno=self.lineno)
@@ -80,9 +80,9 @@ def prepare(app: Sphinx) -> None:
         target = Path(app.outdir, "_static", "interactive")
         target.mkdir(parents=True, exist_ok=True)
         for name in SHIPPED:
-            shutil.copy(HERE / name, target)
+            shutil.copy(ASSETS / name, target)
         tables = dict(scripts())
-        parts = [tables.pop("head.js"), *((HERE / part).read_text(encoding="utf-8") for part in PARTS)]
+        parts = [tables.pop("head.js"), *((ASSETS / part).read_text(encoding="utf-8") for part in PARTS)]
         for name, text in {"interactive.js": "".join(parts), **tables}.items():
             (target / name).write_text(text, encoding="utf-8")
 

@@ -1,7 +1,7 @@
 """What an interactive figure shows before anybody moves it: in print, in a PDF, and where no script runs.
 
 Each function draws the state in which the live figure begins, with numbers of the package. Captions and alternative
-texts are in `figures.yml`, and serve the live figure as well.
+texts are in `assets/figures.yml`, and serve the live figure as well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from attnmath.operator.attention import softmax, softmax_jacobian
 
 from .tables import LENGTHS, TEMPERATURES, tables
 
-HERE = Path(__file__).parent
+WORDS = Path(__file__).parent / "assets" / "figures.yml"
 
 #: The state in which each live figure begins; `assets/figures.js` has the same numbers.
 QUERY = 3
@@ -145,5 +145,5 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 @cache
 def texts() -> dict[str, dict[str, str]]:
     """Return alternative text and caption of each figure."""
-    described: dict[str, dict[str, str]] = yaml.safe_load((HERE / "figures.yml").read_text(encoding="utf-8"))
+    described: dict[str, dict[str, str]] = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
     return described

@@ -15,7 +15,7 @@ from pybtex.database import BibliographyData, Entry, Person
 
 sys.path.insert(0, str(ROOT / "_ext"))
 
-import plain_notebooks as plain
+from pages import plain_notebooks as plain
 
 REPOSITORY = "https://example.org/me/book"
 WORKS = BibliographyData(

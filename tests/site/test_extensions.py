@@ -59,7 +59,7 @@ def test_markdown_shows_a_claim_as_it_is_written():
 
 
 CONFIGURATION = """
-extensions = ["myst_parser", "mathematics", "linewise.pages", "tidy_html"]
+extensions = ["myst_parser", "mathematics", "linewise.pages", "pages.tidy_html"]
 html_math_renderer = "mathml"
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 root_doc = "a"
@@ -117,7 +117,7 @@ WORKS = """
 @book{arora2023, author = {Arora, Bo}, title = {Three}, year = {2023}, publisher = {P}}
 @book{gone, author = {Gone, Cy}, title = {Nobody cites it}, year = {1999}, publisher = {P}}
 """
-CITING = CONFIGURATION.replace('"tidy_html"', '"tidy_html", "sphinxcontrib.bibtex", "chapter_references"') + (
+CITING = CONFIGURATION.replace("]", ', "sphinxcontrib.bibtex", "pages.chapter_references"]', 1) + (
     'bibtex_bibfiles = ["works.bib"]\nbibtex_default_style = "plain"\nbibtex_cite_id = "{key}"\n'
 )
 LISTED = "\n\n```{chapter-references}\n```\n"
@@ -142,7 +142,7 @@ def test_references_of_a_page_that_cites_nothing_are_reported(tmp_path):
 def test_pages_are_made_light_and_keep_what_they_use(tmp_path):
     """The theme itself loads 1.5 MB of FontAwesome's JavaScript into every page, and sheets and fonts of 0.7 MB."""
     theme = 'extensions = ["myst_parser"]\nroot_doc = "a"\nhtml_theme = "sphinx_book_theme"\n'
-    for extension, scripts in (("", 1), ("extensions.append('light_pages')\n", 0)):
+    for extension, scripts in (("", 1), ("extensions.append('pages.light_pages')\n", 0)):
         build(tmp_path, configuration=theme + extension, a="# A\n")
         for name in ("a.html", "search.html"):
             page = BeautifulSoup((tmp_path / "out" / name).read_text(encoding="utf-8"), "html.parser")

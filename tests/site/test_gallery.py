@@ -22,7 +22,7 @@ from linewise.ledger.coverage import read_sources
 
 sys.path.insert(0, str(ROOT / "_ext"))
 
-import formulas
+from gallery import formulas
 
 #: What is run here, in a few seconds; ``tools/figure_scripts.py --check`` runs all.
 SAMPLE = ("fig_cosine_density", "fig_linear_sparsity")

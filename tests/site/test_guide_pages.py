@@ -11,7 +11,7 @@ import yaml
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "_ext"))
-from guide import example, needed, title
+from pages.guide import example, needed, title
 
 
 def chapters() -> list[str]:

@@ -20,9 +20,8 @@ from sphinx.errors import ExtensionError
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "_ext"))
 
-import descriptions  # noqa: E402
-import ebook  # noqa: E402
-import print_book  # noqa: E402
+from pages import descriptions  # noqa: E402
+from paper import ebook, print_book  # noqa: E402
 
 import typeset  # noqa: E402
 from linewise.pages import print_cards  # noqa: E402

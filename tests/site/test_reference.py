@@ -16,11 +16,8 @@ from sphinx.util.inventory import InventoryFile
 import attnmath
 
 sys.path.insert(0, str(ROOT / "_ext"))
-import api
-import finding
-import notation
-import symbol_links
-import terms
+import search
+from reference import api, notation, symbol_links, terms
 
 GLOSSARY = terms.read_glossary(ROOT / f"{terms.PAGE}.yml")
 
@@ -170,7 +167,7 @@ def test_imports_of_a_chapter_lead_to_the_reference(site):
     assert ("../../reference/api/what_attention_computes.html#attnmath.operator.attention.softmax", "softmax") in links
 
 
-@pytest.mark.parametrize("module", [api, finding, notation, symbol_links, terms])
+@pytest.mark.parametrize("module", [api, search, notation, symbol_links, terms])
 def test_examples_of_the_extensions(module):
     import doctest
 

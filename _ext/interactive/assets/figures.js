@@ -6,16 +6,15 @@
     window.attentionFrame;
   const tables = window.attentionTables;
 
-  const logarithmic = (label, key, min, max, value, digits = 2) => ({
-    key,
-    label,
-    min,
-    max,
-    step: 0.05,
-    value,
-    of: (v) => 10 ** v,
-    show: (v) => String(Number(v.toPrecision(digits))),
-  });
+  const slider = (key, label, [min, max, step], value, more) => ({ key, label, min, max, step, value, ...more });
+  const hundredths = { show: (v) => fixed(v, 2) };
+  const short = (v) => String(Number(v.toPrecision(2)));
+  const logarithmic = (label, key, min, max, value) =>
+    slider(key, label, [min, max, 0.05], value, { of: (v) => 10 ** v, show: short });
+  // A slider over the values of a table, which begins at the one with this number.
+  const among = (values, key, label, value, show) =>
+    slider(key, label, [0, values.length - 1, 1], value, { of: (k) => values[k], show });
+  const level = (from, to, y) => curve([from, to], () => y);
   const QUERY = 3; // the query "it"
   const small = () => tables.head; // the head of four tokens
   const choice = () => ({ key: "query", label: "query", options: small().tokens, value: QUERY });
@@ -26,14 +25,9 @@
     tables: ["head"],
     controls: () => [
       choice(),
-      ...small().tokens.map((token, j) => ({
-        key: `score${j}`,
-        label: `score of ${token}`,
-        min: -6,
-        max: 6,
-        step: 0.5,
-        value: small().scores[QUERY][j],
-      })),
+      ...small().tokens.map((token, j) =>
+        slider(`score${j}`, `score of ${token}`, [-6, 6, 0.5], small().scores[QUERY][j]),
+      ),
       { key: "scale", label: "q\u00b7k divided by", options: ["\u221a2 (scaled)", "1 (unscaled)"], value: 0 },
       logarithmic("temperature T", "temperature", -1.5, 1.5, 0),
     ],
@@ -80,11 +74,7 @@
           cells[k].style.setProperty("--share", `${Math.min(1, Math.abs(entry) / 0.25) * 55}%`);
           cells[k].classList.toggle("is-negative", entry < 0);
         });
-        const of_rows = [p, equal, single].map((y) => [
-          F.entropy(y),
-          F.jacobianNorm(y),
-          factor * F.jacobianNorm(y),
-        ]);
+        const of_rows = [p, equal, single].map((y) => [F.entropy(y), F.jacobianNorm(y), factor * F.jacobianNorm(y)]);
         facts([0, 1, 2].map((k) => of_rows.map((values) => fixed(values[k]))));
         const top = p.indexOf(Math.max(...p));
         const norm = `norm of the Jacobian ${fixed(F.jacobianNorm(p))}`;
@@ -99,7 +89,7 @@
     tables: ["head"],
     controls: () => [
       choice(),
-      { key: "shift", label: "shift", min: -6, max: 6, step: 0.25, value: 0, show: (v) => fixed(v, 2) },
+      slider("shift", "shift", [-6, 6, 0.25], 0, hundredths),
       logarithmic("stretch", "stretch", -1, 1, 0),
     ],
     build(panels, results) {
@@ -126,11 +116,9 @@
         const both = [F.softmax(scores), F.squaredRelu(scores)];
         const shares = both.map((a) => a.map((value) => value / a.reduce((total, v) => total + v, 0)));
         set(bars, ...shares);
-        facts(
-          [F.sparsity, F.effectiveSupport, ...tokens.map((_, j) => (a) => shares[both.indexOf(a)][j])].map((f) =>
-            both.map((a) => fixed(f(a))),
-          ),
-        );
+        const measured = [F.sparsity, F.effectiveSupport].map((f) => both.map(f));
+        const told = [...measured, ...tokens.map((_, j) => shares.map((of_row) => of_row[j]))];
+        facts(told.map((pair) => pair.map((value) => fixed(value))));
         const [soft, squared] = both.map(F.sparsity);
         return (
           `S is ${fixed(soft)} for softmax. ` +
@@ -147,48 +135,18 @@
     name: "Sparsity of four kinds of attention, to move",
     tables: ["rows"],
     controls: () => [
-      { key: "beta", label: "mean \u03b2", min: -3, max: 3, step: 0.25, value: -1, show: (v) => fixed(v, 2) },
-      {
-        key: "gamma",
-        label: "deviation \u03b3",
-        min: 0.25,
-        max: 6,
-        step: 0.25,
-        value: 1.5,
-        show: (v) => fixed(v, 2),
-      },
-      {
-        key: "length",
-        label: "keys n",
-        min: 0,
-        max: tables.rows.lengths.length - 1,
-        step: 1,
-        value: 2,
-        of: (k) => tables.rows.lengths[k],
-        show: String,
-      },
+      slider("beta", "mean \u03b2", [-3, 3, 0.25], -1, hundredths),
+      slider("gamma", "deviation \u03b3", [0.25, 6, 0.25], 1.5, hundredths),
+      among(tables.rows.lengths, "length", "keys n", 2, String),
     ],
     build(panels, results) {
       const { lengths, gammas, ratios, S } = tables.rows;
+      const by_ratio = (law) => (k, beta, gamma) => interpolated(ratios, S[law][k], beta / gamma);
+      const by_gamma = (k, beta, gamma) => interpolated(gammas, S.exp[k], gamma);
       const kinds = [
-        [
-          "softmax",
-          "blue",
-          (beta, gamma) => F.exponentialSparsity(gamma),
-          (k, beta, gamma) => interpolated(gammas, S.exp[k], gamma),
-        ],
-        [
-          "squared ReLU",
-          "orange",
-          F.reluSquaredSparsity,
-          (k, beta, gamma) => interpolated(ratios, S["relu^2"][k], beta / gamma),
-        ],
-        [
-          "scores themselves",
-          "green",
-          F.identitySparsity,
-          (k, beta, gamma) => interpolated(ratios, S.identity[k], beta / gamma),
-        ],
+        ["softmax", "blue", (beta, gamma) => F.exponentialSparsity(gamma), by_gamma],
+        ["squared ReLU", "orange", F.reluSquaredSparsity, by_ratio("relu^2")],
+        ["scores themselves", "green", F.identitySparsity, by_ratio("identity")],
         ["linear attention, \u03b2 > 0", "pink", F.linearSparsity, () => NaN],
       ];
       const DASHES = [[], [8, 3], [3, 3], [8, 3, 2, 3]];
@@ -200,9 +158,7 @@
           y: axis("sparsity S", { min: 0, max: 1, step: 0.2 }),
           datasets: [
             ...kinds.map(([label, hue], k) => line(label, hue, { borderDash: DASHES[k] })),
-            ...kinds.map(([label, hue]) =>
-              line(`${label}, n keys`, hue, { borderDash: [1, 3], borderWidth: 2, quiet: true }),
-            ),
+            ...kinds.map(([label, hue]) => line(`${label}, n keys`, hue, { borderDash: [1, 3], quiet: true })),
             ...kinds.map(([label, hue]) => marker(label, hue)),
             line("least S of n keys", "grey", { borderWidth: 1, borderDash: [6, 4] }),
           ],
@@ -225,10 +181,7 @@
           ...kinds.map(([, , limit]) => curve(fine, (x) => limit(beta, x))),
           ...kinds.map(([, , , of_rows]) => curve(fine, (x) => of_rows(k, beta, x))),
           ...limits.map((y) => [{ x: gamma, y }]),
-          [
-            { x: 0, y: least },
-            { x: 6, y: least },
-          ],
+          level(0, 6, least),
         );
         facts(limits.map((value, j) => [fixed(value), j < 3 ? fixed(drawn[j]) : "not drawn"]));
         return (
@@ -240,21 +193,16 @@
   };
 
   // Singular values and ranks of a trained head against temperature.
+  const warmth = () => tables["spectra-6"].temperatures; // the same for every layer
   const spectrum = {
     name: "Singular values of a trained head, to move",
     tables: ["head", "spectra-6"],
     controls: () => [
-      { key: "layer", label: "layer", min: 1, max: 6, step: 1, value: small().trained[0], show: String },
-      { key: "head", label: "head", min: 1, max: 12, step: 1, value: small().trained[1], show: String },
-      {
-        key: "temperature",
-        label: "temperature T",
-        min: 0,
-        max: tables["spectra-6"].temperatures.length - 1,
-        step: 1,
-        value: (tables["spectra-6"].temperatures.length - 1) / 2,
-        show: (k) => String(Number(tables["spectra-6"].temperatures[k].toPrecision(2))),
-      },
+      slider("layer", "layer", [1, 6, 1], small().trained[0], { show: String }),
+      slider("head", "head", [1, 12, 1], small().trained[1], { show: String }),
+      slider("temperature", "temperature T", [0, warmth().length - 1, 1], (warmth().length - 1) / 2, {
+        show: (k) => short(warmth()[k]),
+      }),
     ],
     build(panels, results) {
       const { temperatures, epsilon } = tables["spectra-6"];
@@ -305,17 +253,11 @@
           ...kinds.map(([, key]) => temperatures.map((x, t) => ({ x, y: at(key, t) }))),
           ...kinds.map(([, key]) => [{ x: temperatures[temperature], y: at(key, temperature) }]),
         );
-        facts(
-          kinds.map(([, key]) =>
-            [at(key, temperature), at(key, one)].map((value) => fixed(value, key === "share" ? 0 : 2)),
-          ),
-        );
+        const rounded = (key, t) => fixed(at(key, t), key === "share" ? 0 : 2);
+        facts(kinds.map(([, key]) => [temperature, one].map((t) => rounded(key, t))));
         return (
-          `Head ${head} of layer ${layer} at temperature ${Number(temperatures[temperature].toPrecision(2))}: ` +
-          kinds
-            .map(([label, key]) => `${label} ${fixed(at(key, temperature), key === "share" ? 0 : 2)}`)
-            .join(", ") +
-          "."
+          `Head ${head} of layer ${layer} at temperature ${short(temperatures[temperature])}: ` +
+          `${kinds.map(([label, key]) => `${label} ${rounded(key, temperature)}`).join(", ")}.`
         );
       };
     },
@@ -325,29 +267,11 @@
   const features = {
     name: "Errors of random features, to move",
     tables: ["draws"],
-    controls: () => {
-      const norm = {
-        min: 0,
-        max: tables.draws.norms.length - 1,
-        step: 1,
-        of: (k) => tables.draws.norms[k],
-        show: (v) => fixed(v, 2),
-      };
-      return [
-        { ...norm, key: "sum", label: "norm of x + y", value: 8 },
-        { ...norm, key: "difference", label: "norm of x \u2212 y", value: 4 },
-        {
-          key: "size",
-          label: "features m",
-          min: 0,
-          max: tables.draws.sizes.length - 1,
-          step: 1,
-          value: 5,
-          of: (k) => tables.draws.sizes[k],
-          show: brief,
-        },
-      ];
-    },
+    controls: () => [
+      among(tables.draws.norms, "sum", "norm of x + y", 8, hundredths.show),
+      among(tables.draws.norms, "difference", "norm of x \u2212 y", 4, hundredths.show),
+      among(tables.draws.sizes, "size", "features m", 5, brief),
+    ],
     build(panels, results) {
       const { norms, sizes, estimates } = tables.draws;
       const last = sizes.at(-1);
@@ -394,25 +318,12 @@
           errors,
           ...variances.map((variance) => (variance > 0 ? curve([1, last], (m) => error(variance, m)) : [])),
           ...variances.map((variance) => (variance > 0 ? [{ x: size, y: error(variance, size) }] : [])),
-          [
-            { x: 1, y: 0.1 },
-            { x: 10000, y: 0.1 },
-          ],
+          level(1, 10000, 0.1),
         );
         const of_norm = estimates[norms.indexOf(sum)];
         const at = (q) => sizes.map((x, k) => ({ x, y: of_norm[k][q] }));
         const median = of_norm[sizes.indexOf(size)][1];
-        set(
-          spread,
-          at(2),
-          at(0),
-          at(1),
-          [
-            { x: 1, y: 1 },
-            { x: 10000, y: 1 },
-          ],
-          [{ x: size, y: median }],
-        );
+        set(spread, at(2), at(0), at(1), level(1, 10000, 1), [{ x: size, y: median }]);
         const needed = (variance, together) => together * Math.max(1, Math.ceil((100 * variance) / together));
         facts(variances.map((variance, k) => [brief(error(variance, size)), brief(needed(variance, kinds[k][4]))]));
         return (

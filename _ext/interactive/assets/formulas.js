@@ -97,19 +97,7 @@
   const pairVariance = (norm) => 2 * Math.sinh((norm * norm) / 2) ** 2; // cosh(norm^2) - 1
 
   window.attentionFormulas = {
-    softmax,
-    entropy,
-    softmaxJacobian,
-    jacobianNorm,
-    sparsity,
-    effectiveSupport,
-    squaredRelu,
-    normalCdf,
-    reluSquaredSparsity,
-    identitySparsity,
-    exponentialSparsity,
-    linearSparsity,
-    positiveVariance,
-    pairVariance,
+    softmax, entropy, softmaxJacobian, jacobianNorm, sparsity, effectiveSupport, squaredRelu, normalCdf,
+    reluSquaredSparsity, identitySparsity, exponentialSparsity, linearSparsity, positiveVariance, pairVariance,
   };
 })();

@@ -86,15 +86,13 @@
     options.plugins.legend.labels.color = text;
   }
 
-  new MutationObserver(() =>
+  const repaint = new MutationObserver(() =>
     charts.forEach((chart) => {
       paint(chart.config);
       chart.update("none");
     }),
-  ).observe(document.documentElement, {
-    attributes: true,
-    attributeFilter: ["data-theme"],
-  });
+  );
+  repaint.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
 
   // An axis with a title. Of a logarithmic one only the powers of ten are labelled, or the values that are named.
   function axis(text, { min, max, step, log = false, words = false, named } = {}) {
@@ -106,27 +104,15 @@
     return { type, min, max, ticks, grid: { display: !words }, title: { display: true, text, font: { size: 13 } } };
   }
 
-  const line = (label, hue, more = {}) => ({
-    type: "line",
-    label,
-    hue,
-    data: [],
-    pointRadius: 0,
-    pointHitRadius: 6,
-    borderWidth: 2,
-    showLine: true,
-    ...more,
-  });
+  const DRAWN = { type: "line", pointRadius: 0, pointHitRadius: 6, borderWidth: 2, showLine: true };
+  const line = (label, hue, more = {}) => ({ ...DRAWN, label, hue, data: [], ...more });
   const marker = (label, hue) => line(label, hue, { pointRadius: 5, showLine: false, quiet: true });
 
   function chart(place, description, { type = "scatter", x, y, datasets, labels }) {
     const canvas = element("canvas", { role: "img", "aria-label": description });
     place.append(element("div", { class: "interactive-chart" }, canvas));
     const family = getComputedStyle(document.body).fontFamily;
-    if (type === "scatter")
-      datasets.forEach((data, k) => {
-        data.order = -k;
-      }); // what comes later lies on top
+    if (type === "scatter") datasets.forEach((data, k) => (data.order = -k)); // what comes later lies on top
     const config = {
       type,
       data: { labels, datasets },
@@ -144,9 +130,7 @@
             align: "start",
             onClick: () => {},
             labels: {
-              boxWidth: 22,
-              boxHeight: 1,
-              font: { size: 12 },
+              boxWidth: 22, boxHeight: 1, font: { size: 12 },
               filter: (item, data) => !data.datasets[item.datasetIndex].quiet,
               sort: (a, b) => a.datasetIndex - b.datasetIndex,
             },
@@ -175,9 +159,7 @@
 
   const curve = (grid, f) => grid.map((x) => ({ x, y: f(x) }));
   function set(chart, ...data) {
-    data.forEach((points, k) => {
-      chart.data.datasets[k].data = points;
-    });
+    data.forEach((points, k) => (chart.data.datasets[k].data = points));
     chart.update("none");
   }
 
@@ -185,10 +167,7 @@
 
   let count = 0;
   // A slider, or a list to choose from. `of` turns the slider's position into the value, `show` the value into words.
-  function control(
-    { key, label, options, min, max, step, value, of = (v) => v, show = (v) => fixed(v, 1) },
-    changed,
-  ) {
+  function control({ key, label, options, min, max, step, value, of = (v) => v, show = (v) => fixed(v, 1) }, changed) {
     const id = `interactive-${(count += 1)}`;
     const shown = element("output", { for: id, "aria-live": "off" });
     const input = options ? element("select", { id }) : element("input", { id, type: "range", min, max, step });
@@ -217,24 +196,13 @@
   // A table of numbers; the first column names the rows.
   function numbers(place, caption, headings, rows) {
     const cells = rows.map(() => headings.slice(1).map(() => element("td")));
-    const head = element(
-      "thead",
-      {},
-      element("tr", {}, ...headings.map((text) => (text ? element("th", { scope: "col" }, text) : element("td")))),
-    );
-    const body = element(
-      "tbody",
-      {},
-      ...rows.map((name, k) => element("tr", {}, element("th", { scope: "row" }, name), ...cells[k])),
-    );
+    const column = (text) => (text ? element("th", { scope: "col" }, text) : element("td"));
+    const row = (name, k) => element("tr", {}, element("th", { scope: "row" }, name), ...cells[k]);
+    const head = element("thead", {}, element("tr", {}, ...headings.map(column)));
+    const body = element("tbody", {}, ...rows.map(row));
     const made = element("table", { class: "interactive-numbers" }, element("caption", {}, caption), head, body);
     place.append(element("div", { class: "interactive-scroll" }, made));
-    return (values) =>
-      values.forEach((of_row, i) =>
-        of_row.forEach((text, j) => {
-          cells[i][j].textContent = text;
-        }),
-      );
+    return (values) => values.forEach((of_row, i) => of_row.forEach((text, j) => (cells[i][j].textContent = text)));
   }
 
   async function takeOver(figure, make) {
@@ -244,14 +212,8 @@
     );
     const status = element("p", { class: "visually-hidden", "aria-live": "polite" });
     const reset = element("button", { type: "button", class: "interactive-reset" }, "Reset");
-    const live = element(
-      "div",
-      { class: "interactive-live", role: "group", "aria-label": make.name },
-      controls,
-      panels,
-      results,
-      status,
-    );
+    const frame = { class: "interactive-live", role: "group", "aria-label": make.name };
+    const live = element("div", frame, controls, panels, results, status);
     let timer;
     const all = {};
     const state = () => Object.fromEntries(Object.values(all).map((c) => [c.key, c.get()]));
@@ -259,10 +221,7 @@
       make.changed?.(key, state(), (other, value) => all[other].put(value));
       const summary = await update(state());
       clearTimeout(timer); // said once the reader has come to rest
-      if (key)
-        timer = setTimeout(() => {
-          status.textContent = summary;
-        }, 700);
+      if (key) timer = setTimeout(() => (status.textContent = summary), 700);
     }
     for (const described of make.controls()) all[described.key] = control(described, changed);
     controls.append(...Object.values(all).map((c) => c.box), reset);
@@ -293,17 +252,6 @@
   }
 
   window.attentionFrame = {
-    fixed,
-    brief,
-    interpolated,
-    table,
-    axis,
-    line,
-    marker,
-    chart,
-    curve,
-    set,
-    numbers,
-    begin,
+    fixed, brief, interpolated, table, axis, line, marker, chart, curve, set, numbers, begin,
   };
 })();

@@ -16,13 +16,14 @@ from typing import Any
 
 import yaml
 from docutils import nodes
-from notation import for_paper
-from print_book import PRINTERS
+from paper.print_book import PRINTERS
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 from sphinx.util.nodes import make_refnode
+
+from .notation import for_paper
 
 PAGE = "reference/glossary"
 HAN = r"\u4e00-\u9fff"
@@ -186,7 +187,7 @@ class LinkTerms(SphinxTransform):
         return nodes.inline("", "", link, ids=[term.anchor]) if glossed else link
 
 
-def own_words(text: nodes.Text) -> bool:
+def own_words(text: nodes.Node) -> bool:
     """Return whether a text is a chapter's prose: no heading, link, code, formula, caption or output of a cell."""
     node = text.parent
     while node is not None:
@@ -202,7 +203,7 @@ def name_chapters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         return
     used: dict[str, dict[str, str]] = getattr(app.env, "terms_used", {})
     order = [page for page in getattr(app.config, "external_site_map", None) or sorted(used) if page in used]
-    for place in list(doctree.findall(lambda n: isinstance(n, nodes.inline) and "gloss-chapters" in n["classes"])):
+    for place in [n for n in doctree.findall(nodes.inline) if "gloss-chapters" in n["classes"]]:
         pages = [page for page in order if place["term"] in used[page]]
         first = [page for page in pages if used[page][place["term"]]][:1]
         for page in first or pages[:1]:

@@ -20,24 +20,23 @@ from __future__ import annotations
 
 import hashlib
 import io
-import logging as python_logging
+import logging
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import tinycss2
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
-from sphinx.util import logging
 
-logger = logging.getLogger(__name__)
-from_fonts = python_logging.getLogger("fontTools")
-from_fonts.setLevel("WARNING")  # it reports every table
+from .finished import pages_of
+
+logging.getLogger("fontTools").setLevel("WARNING")  # it reports every table
 ICON_SCRIPT = re.compile(r'<script src="[^"]*/fontawesome/[^"]*"></script>\n?')
 SHEET = re.compile(r'[ \t]*<link(?=[^>]*\brel="stylesheet")(?![^>]*\bmedia=)[^>]*\bhref="([^"]+)"[^>]*>\n?')
 SCRIPT = re.compile(r'[ \t]*<script(?![^>]*\b(?:type=|async|defer|data-))[^>]*\bsrc="([^"]+)"[^>]*></script>\n?')
@@ -304,18 +303,24 @@ def expanded(page: str) -> str:
     return re.sub(pattern, tag, page)
 
 
-def bundled(page: str, pattern: re.Pattern[str], names: list[str], replacement: str) -> str:
-    """Return a page that asks for the bundle where it asked for the first of these files, and for none of them."""
-    state = {"first": True}
+class Bundle(NamedTuple):
+    """A file in place of several: what finds those in a page, their names, what asks for it, and who needs it."""
 
-    def one(match: re.Match[str]) -> str:
-        if static_name(match[1]) not in names:
-            return match[0]
-        first, state["first"] = state["first"], False
-        prefix = match[1].partition("_static/")[0]
-        return replacement.replace("_static/", f"{prefix}_static/") if first else ""
+    pattern: re.Pattern[str]
+    names: list[str]
+    tag: str
+    needed_by: str = ""
 
-    return pattern.sub(one, page)
+    def put_into(self, page: str) -> str:
+        """Return a page that asks for the bundle where it asked for the first of these files, and for none of them."""
+        tags = iter([self.tag] if self.needed_by in page else [])
+
+        def one(match: re.Match[str]) -> str:
+            if static_name(match[1]) not in self.names:
+                return match[0]
+            return next(tags, "").replace("_static/", f"{match[1].partition('_static/')[0]}_static/")
+
+        return self.pattern.sub(one, page)
 
 
 def size_of(svg: str) -> tuple[int, int] | None:
@@ -348,65 +353,64 @@ def sized_pictures(page: str, folder: Path) -> str:
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
     """Rewrite the finished pages."""
-    if exception is not None or app.builder.name not in {"html", "dirhtml"}:
-        return
-    out = Path(app.outdir)
-    static = out / "_static"
-    files = [p for p in sorted(out.rglob("*.html")) if "_static" not in p.relative_to(out).parts]
-    pages = {p: expanded(ICON_SCRIPT.sub("", p.read_text(encoding="utf-8"))) for p in files}
+    static = Path(app.outdir, "_static")
+    pages = {p: expanded(ICON_SCRIPT.sub("", p.read_text(encoding="utf-8"))) for p in pages_of(app, exception)}
     # The pages of the theme: neither the one that only leads to another, nor what somebody made without the theme.
     whole = {p: text for p, text in pages.items() if "/pydata-sphinx-theme.css" in text or "basic.css" in text}
     colours = static / "pygments.css"
     plain = colourless(colours.read_text(encoding="utf-8")) if colours.is_file() else set()
     whole = {path: without_plain_tokens(text, plain) for path, text in whole.items()}
+    if not shared(whole.values(), SHEET):
+        return
     skipped = (*LIBRARIES, "site-")
     scripts = [p for p in sorted(static.rglob("*.js")) if "vendor" not in p.parts and not p.name.startswith(skipped)]
     words = words_of(p.read_text(encoding="utf-8") for p in scripts) | classes_of(whole.values()) | DYNAMIC
-
-    icon_font = lighten_icons(static, words)
-    sheets = shared(whole.values(), SHEET)
-    if not sheets:
-        return
-    for old in static.glob("site-*.css"):
+    fonts = ["vendor/fonts/book-math.woff2", *lighten_icons(static, words)]
+    for old in static.glob("site-*"):
         old.unlink()
+    bundles = [style_bundle(static, whole.values(), words, fonts), *script_bundles(static, whole.values())]
+    pages |= {path: lightened(text, bundles, path.parent) for path, text in whole.items()}
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
+
+
+def style_bundle(static: Path, pages: Collection[str], words: set[str], fonts: list[str]) -> Bundle:
+    """Write the style sheets that all pages share as one, which these fonts are loaded beside."""
+    sheets = shared(pages, SHEET)
     css = pruned("".join(read_sheet(static / name, static) for name in sheets), words)
     others = [p for p in static.rglob("*.css") if p.relative_to(static).as_posix() not in sheets]
-    css = without_unread(css, words | words_of([*whole.values(), *(p.read_text(encoding="utf-8") for p in others)]))
-    css_name = write_bundle(static, css, ".css")
-    programs = [name for name in shared(whole.values(), SCRIPT) if name != "design-tabs.js"]
-    early, copying = ([n for n in programs if n in some] for some in (EARLY, COPYING))
-    late = [n for n in programs if n not in (*early, *copying)]
-    for old in static.glob("site-*.js"):
-        old.unlink()
-    bundles = [
-        (names, write_bundle(static, join_scripts(static, names), ".js")) for names in (early, late, copying) if names
-    ]
-    fonts = ["vendor/fonts/book-math.woff2", *icon_font]
+    css = without_unread(css, words | words_of([*pages, *(p.read_text(encoding="utf-8") for p in others)]))
     preload = "".join(
         f'<link rel="preload" as="font" type="font/woff2" crossorigin href="_static/{name}">\n'
         for name in fonts
         if (static / name).is_file()
     )
-    for path, text in whole.items():
-        text = PRELOAD.sub("", text)
-        text = bundled(
-            text,
-            SHEET,
-            sheets,
-            f'{preload}<link rel="stylesheet" data-of="{" ".join(sheets)}" href="_static/{css_name}">\n',
-        )
-        for names, name in bundles:
-            wait = "" if names is early else " defer"
-            script = f'<script data-of="{" ".join(names)}" src="_static/{name}"{wait}></script>\n'
-            if names is copying and 'class="highlight' not in text:
-                script = ""
-            text = bundled(text, SCRIPT, names, script)
-        if "sd-tab-set" not in text:
-            text = TABS.sub("", text)
-        text = text.replace(THEME, CHOSEN).replace(' data-theme="auto"', ' data-theme="light"', 1)
-        whole[path] = sized_pictures(text, path.parent)
-    for path, text in (pages | whole).items():
-        path.write_text(text, encoding="utf-8")
+    address = f'data-of="{" ".join(sheets)}" href="_static/{write_bundle(static, css, ".css")}"'
+    return Bundle(SHEET, sheets, f'{preload}<link rel="stylesheet" {address}>\n')
+
+
+def script_bundles(static: Path, pages: Collection[str]) -> Iterator[Bundle]:
+    """Write the scripts that all pages share as three: those that cannot wait, those that copy code, and the others."""
+    programs = [name for name in shared(pages, SCRIPT) if name != "design-tabs.js"]
+    early, copying = ([n for n in programs if n in some] for some in (EARLY, COPYING))
+    late = [n for n in programs if n not in (*early, *copying)]
+    for names, wait, needed_by in ((early, "", ""), (late, " defer", ""), (copying, " defer", 'class="highlight')):
+        if names:
+            # An unfinished last line or comment of one script does not reach the next.
+            joined = "\n;\n".join((static / name).read_text(encoding="utf-8") for name in names)
+            address = f'data-of="{" ".join(names)}" src="_static/{write_bundle(static, joined, ".js")}"'
+            yield Bundle(SCRIPT, names, f"<script {address}{wait}></script>\n", needed_by)
+
+
+def lightened(page: str, bundles: Iterable[Bundle], folder: Path) -> str:
+    """Return a page of that folder that asks for the bundles, and for nothing that it has no use for."""
+    page = PRELOAD.sub("", page)
+    for bundle in bundles:
+        page = bundle.put_into(page)
+    if "sd-tab-set" not in page:
+        page = TABS.sub("", page)
+    page = page.replace(THEME, CHOSEN).replace(' data-theme="auto"', ' data-theme="light"', 1)
+    return sized_pictures(page, folder)
 
 
 def lighten_icons(static: Path, words: set[str]) -> list[str]:
@@ -426,11 +430,6 @@ def lighten_icons(static: Path, words: set[str]) -> list[str]:
         p.relative_to(static).as_posix()
         for p in sorted(static.glob("vendor/fontawesome/*/webfonts/fa-solid-900.woff2"))
     ]
-
-
-def join_scripts(static: Path, names: list[str]) -> str:
-    """Return scripts as one: an unfinished last line or comment of one does not reach the next."""
-    return "\n;\n".join((static / name).read_text(encoding="utf-8") for name in names)
 
 
 def write_bundle(static: Path, text: str, suffix: str) -> str:

@@ -1,10 +1,9 @@
 """The gallery: every figure of the book with its caption, its files, and a script that draws it.
 
 `gallery.md` shows all figures small, and ``gallery/<folder>.md`` those of a folder of ``chapters/`` with all that can
-be taken away. Their templates lie in ``_ext/gallery_assets`` and are filled when Sphinx reads a page. When the site is
-built, the figures are published into ``figures/`` where they are not yet (`publish`), the published files and the
-scripts are copied to ``_static/figures``, and each folder's thumbnails are put on one sheet, so that a page with many
-of them needs one request.
+be taken away. When the site is built, the figures are published into ``figures/`` where they are not yet (`publish`),
+the published files and the scripts are copied to ``_static/figures``, and each folder's thumbnails are put on one
+sheet, so that a page with many of them needs one request.
 """
 
 from __future__ import annotations
@@ -19,23 +18,21 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from docutils import nodes
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pages.guide import title
 from PIL import Image
-from print_book import PRINTERS
+from paper.print_book import PRINTERS
 from sphinx.application import Sphinx
-from sphinx.util import logging
 from sphinx.util.fileutil import copy_asset
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
 import publish  # noqa: E402
 import stamps  # noqa: E402
 from figure_scripts import Figure, figures_of  # noqa: E402
 
-logger = logging.getLogger(__name__)
-ASSETS = Path(__file__).parent / "gallery_assets"
+from . import filled  # noqa: E402
+
 #: Thumbnails of a sheet: so many in a row, each of so many pixels with a white margin.
 COLUMNS = 4
 WIDTH, HEIGHT, MARGIN = 320, 200, 4
@@ -79,10 +76,8 @@ def parts(root: Path) -> tuple[Part, ...]:
 
 def read_chapter(root: Path, page: str) -> Chapter:
     """Return a chapter from its notebook."""
-    notebook = json.loads((root / f"{page}.ipynb").read_text(encoding="utf-8"))
-    opening = "".join(notebook["cells"][0]["source"])
-    title = opening.partition("\n")[0].removeprefix("# ")
-    return Chapter(page, title, tuple(figures_of(notebook, page)))
+    path = root / f"{page}.ipynb"
+    return Chapter(page, title(path), tuple(figures_of(json.loads(path.read_text(encoding="utf-8")), page)))
 
 
 def first_sentence(caption: str) -> str:
@@ -108,14 +103,10 @@ def corner(place: int, part: Part) -> str:
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Fill the template of a page of the gallery."""
     if docname.partition("/")[0] == "gallery":
-        templates = Environment(
-            loader=FileSystemLoader(ASSETS), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        templates.filters |= {"first_sentence": first_sentence, "corner": corner}
         above = "../" * docname.count("/")
         folder = docname.partition("/")[2]
-        known = {"parts": parts(Path(app.srcdir)), "folder": folder, "above": above}
-        source[0] = templates.from_string(source[0]).render(known)
+        filters = {"first_sentence": first_sentence, "corner": corner}
+        source[0] = filled(source[0], filters, parts=parts(Path(app.srcdir)), folder=folder, above=above)
 
 
 def sheet(pictures: Sequence[Path]) -> Image.Image:
@@ -140,8 +131,6 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     publish.publish(publish.collect(stamps.notebooks([Path(app.srcdir, "chapters")])), published)
     target = Path(app.outdir, "_static", "figures")
     target.mkdir(parents=True, exist_ok=True)
-    for name in ("gallery.css", "gallery.js"):
-        copy_asset(str(ASSETS / name), str(Path(app.outdir, "_static")))
     for part in parts(Path(app.srcdir)):
         sheet([published / f"{figure.stem}.png" for figure in part.figures]).save(
             target / f"sheet-{part.folder}.webp", quality=60, method=4
@@ -152,16 +141,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             (target / f"{figure.stem}.py").write_text(figure.script, encoding="utf-8")
 
 
-def add_assets(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load the gallery's style and its filter on its own pages alone."""
-    if page.partition("/")[0] == "gallery":
-        app.add_css_file("gallery.css")
-        app.add_js_file("gallery.js", loading_method="defer")
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the events."""
     app.connect("source-read", fill)
-    app.connect("html-page-context", add_assets)
     app.connect("build-finished", finish)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

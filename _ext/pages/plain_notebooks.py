@@ -2,7 +2,7 @@
 
 A download gets a first cell that says what to install, and a second one that installs it where it is missing. What only
 this site can show becomes plain Markdown: theorems, exercises, hints and solutions, citations, references, captions.
-The functions here know nothing of Sphinx; `_ext/downloads.py` calls them.
+The functions here know nothing of Sphinx; `downloads` calls them.
 """
 
 from __future__ import annotations
@@ -251,7 +251,8 @@ def extras_for(modules: set[str], extras: Mapping[str, list[str]]) -> list[str]:
     wanted = modules & set().union(*held.values())
     chosen = chain.from_iterable(combinations(held, count) for count in range(len(held) + 1))
     fitting = [some for some in chosen if wanted <= set().union(*(held[extra] for extra in some))]
-    return list(min(fitting, key=lambda some: (len(some), sum(len(held[extra]) for extra in some))))
+    fewest = min(fitting, key=lambda some: (len(some), sum(len(held[extra]) for extra in some)))
+    return list(fewest)
 
 
 def required_name(requirement: str) -> str:

@@ -1,43 +1,35 @@
-"""Build in half the time: fewer looks for unreachable objects, and each page read once for all references to it.
+"""Build in less time: fewer looks for unreachable objects, and less that is copied or read and thrown away.
 
 A page is a tree of some ten thousand nodes, which point at one another. Python's garbage collector visits all living
-nodes again each time that 700 new ones have come, and most of a build went to it. What a page leaves behind is still
-collected, a few times a page: a build of the whole book stays below 1.5 GB.
+nodes again each time that 700 new ones have come. What a page leaves behind is still collected, a few times a page: a
+build of the whole book stays below 1.5 GB.
 
-A reference by number ("Fig. 3") asks what it points at, and Sphinx reads the whole tree of that page from disk to
-answer. Most references of a page point into that page, so the last trees are kept. To count the figures of the book
-Sphinx reads all trees from disk, although they are still in memory: these are taken.
+To count the figures of the book Sphinx reads all trees from disk, although they are still in memory: these are taken.
 
 The sidebar of each page names all pages by their titles. Sphinx copies all sections of all pages for it and throws them
 away again; here they are thrown away once.
-
-The bibliography asks each time anew which plugins the environment's packages offer; the answer does not change.
 """
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
-import pybtex.plugin
 from docutils.nodes import Element, bullet_list, document
 from sphinx.addnodes import toctree
 from sphinx.application import Sphinx
-from sphinx.domains.std import StandardDomain
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.adapters import toctree as toctrees
 from sphinx.environment.collectors.toctree import TocTreeCollector
 
 #: New objects between two collections.
 NEW_OBJECTS = 200_000
-#: How many trees are kept.
-TREES = 4
 
 
-class InPlaceOf:
-    """Stands in for an environment, and is like it in all but what a subclass changes."""
+class WithTitles:
+    """Stands in for an environment in which the contents of a page are its title and the pages below it."""
 
     def __init__(self, env: BuildEnvironment) -> None:
         self._env = env
@@ -45,20 +37,9 @@ class InPlaceOf:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._env, name)
 
-
-class ReadOnce(InPlaceOf):
-    """An environment that reads a page's tree once. The trees are shared, and nobody may change them."""
-
-    def __init__(self, env: BuildEnvironment) -> None:
-        super().__init__(env)
-        self.get_doctree = lru_cache(TREES)(env.get_doctree)
-
-
-class WithTitles(InPlaceOf):
-    """An environment in which the contents of a page are its title and the pages below it."""
-
     @property
     def tocs(self) -> Mapping[str, bullet_list]:
+        """The contents of each page without its sections."""
         return Titles(self._env.tocs)
 
 
@@ -82,20 +63,11 @@ class Titles(Mapping[str, bullet_list]):
 def without_sections(contents: bullet_list) -> bullet_list:
     """Return a copy of a page's contents that keeps its titles and the lists of pages below them."""
     kept = contents.deepcopy()
-    for title in kept:
+    for title in [item for item in kept if isinstance(item, Element)]:
         pages = list(title.findall(toctree))
         if len(title) > 1:
             title[1:] = [bullet_list("", *pages)] if pages else []
     return kept
-
-
-class NumberedReferences(StandardDomain):
-    """Sphinx's own domain; to answer a reference by number, which only looks at a tree, it reads pages once."""
-
-    def _resolve_numref_xref(self, env: BuildEnvironment, *rest: Any) -> Any:
-        if not hasattr(env.app, "attnmath_trees"):
-            env.app.attnmath_trees = ReadOnce(env)  # type: ignore[attr-defined]
-        return super()._resolve_numref_xref(env.app.attnmath_trees, *rest)  # type: ignore[attr-defined]
 
 
 def count_figures(collector: TocTreeCollector, env: BuildEnvironment) -> list[str]:
@@ -104,11 +76,11 @@ def count_figures(collector: TocTreeCollector, env: BuildEnvironment) -> list[st
     def tree(page: str) -> document:
         return env._write_doc_doctree_cache.get(page) or BuildEnvironment.get_doctree(env, page)
 
-    env.get_doctree = tree  # type: ignore[method-assign]
+    vars(env)["get_doctree"] = tree
     try:
         return _count_figures(collector, env)
     finally:
-        del env.get_doctree
+        del vars(env)["get_doctree"]
 
 
 _count_figures = TocTreeCollector.assign_figure_numbers
@@ -116,7 +88,8 @@ _count_figures = TocTreeCollector.assign_figure_numbers
 
 def list_pages(env: BuildEnvironment, prune: bool, titles_only: bool, *rest: Any, **others: Any) -> list[Element]:
     """List the pages of a table of contents as Sphinx does, from titles where only titles are wanted."""
-    return _list_pages(WithTitles(env) if titles_only else env, prune, titles_only, *rest, **others)
+    titled = cast(BuildEnvironment, WithTitles(env)) if titles_only else env
+    return _list_pages(titled, prune, titles_only, *rest, **others)
 
 
 _list_pages = toctrees._entries_from_toctree
@@ -126,7 +99,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Set the collector, for as long as this process lives, and take the place of what asks too often."""
     gc.set_threshold(NEW_OBJECTS, 10, 100)
     toctrees._entries_from_toctree = list_pages
-    TocTreeCollector.assign_figure_numbers = count_figures  # type: ignore[method-assign]
-    pybtex.plugin.entry_points = cache(pybtex.plugin.entry_points)
-    app.add_domain(NumberedReferences, override=True)
+    TocTreeCollector.assign_figure_numbers = count_figures  # type: ignore[method-assign, assignment]
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

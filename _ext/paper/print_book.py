@@ -3,7 +3,7 @@ r"""The book on paper: which pages, in which order, and in which form LaTeX gets
 `make pdf` builds with Sphinx's LaTeX builder, which joins all pages to one document. Then, before it is written, the
 landing page becomes a preface, the captions of `_toc.yml` become parts, pages that only a screen can show are left out,
 code that the site folds is left out too, and the solutions of a chapter go to its end. The look is in
-`print/attention-checked.sty`. What an e-book shares with paper is done for the EPUB as well.
+`assets/print/attention-checked.sty`. What an e-book shares with paper is done for the EPUB as well.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import fnmatch
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
@@ -29,7 +30,7 @@ from sphinx.writers.latex import LaTeXTranslator
 from sphinx_exercise.nodes import is_exercise_node, is_solution_node
 
 logger = logging.getLogger(__name__)
-HERE = Path(__file__).parent / "print"
+HERE = Path(__file__).parent / "assets" / "print"
 #: The pages of the book on paper, beside the landing page; all others are for the screen.
 PRINTED = ("chapters/*", "reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
 #: The first page behind the chapters.
@@ -204,7 +205,8 @@ class FoldedCode(SphinxPostTransform):
         """Visit all cells."""
         for cell in list(self.document.findall(nodes.container)):
             if cell.get("nb_element") == "cell_code" and "tag_hide-input" in cell["classes"]:
-                for source in [c for c in cell.children if "cell_input" in c.get("classes", [])]:  # type: ignore[union-attr]
+                inputs = [c for c in cell.children if isinstance(c, nodes.Element) and "cell_input" in c["classes"]]
+                for source in inputs:
                     cell.remove(source)
                 if not cell.children:
                     cell.parent.remove(cell)
@@ -218,7 +220,8 @@ class Solutions(SphinxPostTransform):
 
     def run(self, **kwargs: Any) -> None:
         """Visit each page of the joined document, or the one page of an e-book."""
-        for file in list(self.document.findall(addnodes.start_of_file)) or [self.document]:
+        files: list[nodes.Element] = [*self.document.findall(addnodes.start_of_file)]
+        for file in files or [self.document]:
             solutions = list(file.findall(is_solution_node))
             chapter = next(iter(file.findall(nodes.section)), None)
             if not solutions or chapter is None:
@@ -241,11 +244,10 @@ class Boxes(SphinxPostTransform):
     def run(self, **kwargs: Any) -> None:
         """Visit all of them."""
         for file in self.document.findall(addnodes.start_of_file):
-            for node in list(file.findall(nodes.Admonition)):
-                if isinstance(node, nodes.Element):
-                    made = self.box(node, file["docname"])
-                    made += [inner for child in node.children[made["titled"] :] for inner in unwrapped(child)]
-                    node.replace_self(made)
+            for node in [n for n in file.findall(nodes.Element) if isinstance(n, nodes.Admonition)]:
+                made = self.box(node, file["docname"])
+                made += [inner for child in node.children[made["titled"] :] for inner in unwrapped(child)]
+                node.replace_self(made)
             for figure in list(file.findall(nodes.figure)):
                 numbers = self.env.toc_fignumbers.get(file["docname"], {}).get("figure", {})
                 if number := numbers.get(next(iter(figure["ids"]), "")):
@@ -352,7 +354,7 @@ def size_for(printed: str) -> float | None:
 class Vector(ImageConverter):
     """Figures as vectors: librsvg turns an SVG into a PDF, with its fonts as the outlines that they are."""
 
-    conversion_rules: ClassVar[list[tuple[str, str]]] = [("image/svg+xml", "application/pdf")]
+    conversion_rules = [("image/svg+xml", "application/pdf")]  # noqa: RUF012 - as in the base class
 
     def is_available(self) -> bool:
         """Return whether librsvg's command is there."""
@@ -382,19 +384,9 @@ def visit_box(self: LaTeXTranslator, node: box) -> None:
     self.body.append(f"\n\\begin{{bookbox}}{{{node['kind']}}}{{{anchors}}}")
 
 
-def depart_box(self: LaTeXTranslator, node: box) -> None:
-    """End a box."""
-    self.body.append("\\end{bookbox}\n")
-
-
-def visit_box_title(self: LaTeXTranslator, node: box_title) -> None:
-    """Begin a box's title, an argument."""
-    self.body.append("{")
-
-
-def depart_box_title(self: LaTeXTranslator, node: box_title) -> None:
-    """End a box's title."""
-    self.body.append("}\n")
+def writes(text: str) -> Callable[[LaTeXTranslator, nodes.Element], None]:
+    """Return a visitor that writes this text."""
+    return lambda self, node: self.body.append(text)
 
 
 def visit_math_block(self: LaTeXTranslator, node: nodes.math_block) -> None:
@@ -428,8 +420,8 @@ def sort_index(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register what the builders need."""
-    app.add_node(box, latex=(visit_box, depart_box))
-    app.add_node(box_title, latex=(visit_box_title, depart_box_title))
+    app.add_node(box, latex=(visit_box, writes("\\end{bookbox}\n")))
+    app.add_node(box_title, latex=(writes("{"), writes("}\n")))
     app.add_node(nodes.math_block, override=True, latex=(visit_math_block, None))
     app.connect("config-inited", configure, priority=950)  # behind sphinx-external-toc, which names the first page
     app.connect("builder-inited", copy_style)

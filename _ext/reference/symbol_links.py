@@ -13,11 +13,12 @@ from typing import Any
 
 from docutils import nodes
 from mathematics import plain
-from notation import PAGE, Symbol, meanings, read_symbols
-from print_book import PRINTERS
+from paper.print_book import PRINTERS
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
-from terms import own_words
+
+from .notation import PAGE, Symbol, meanings, read_symbols
+from .terms import own_words
 
 _TAG = re.compile(r"\\tag\{([\w.]+)\}")
 

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
 from sphinx.config import Config
 
-STATIC = Path(__file__).parent / "ebook"
+STATIC = Path(__file__).parent / "assets" / "ebook"
 #: What adds buttons, search and scripts to the pages of the site. An e-book has a reader of its own.
 FOR_SCREENS = (
     "sphinx_book_theme",

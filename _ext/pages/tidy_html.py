@@ -24,10 +24,11 @@ def enlarge(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     on_site = app.builder.format == "html" and app.builder.name != "epub"
     for figure in doctree.findall(nodes.figure) if on_site else ():
         for image in list(figure.findall(nodes.image)):
-            uri = image.get("candidates", {}).get("image/svg+xml", image["uri"])  # of `picture.*`, what a site shows
+            candidates: dict[str, str] = image.get("candidates", {})
+            uri = candidates.get("image/svg+xml", image["uri"])  # of `picture.*`, what a site shows
             _, name = app.env.images.get(uri, (None, ""))
             if name and not isinstance(image.parent, nodes.reference):
-                folder = relative_uri(app.builder.get_target_uri(docname), app.builder.imagedir)  # type: ignore[attr-defined]
+                folder = relative_uri(app.builder.get_target_uri(docname), app.builder.imagedir)
                 link = nodes.reference("", "", refuri=f"{folder}/{name}", internal=True)
                 image.replace_self(link)
                 link += image

@@ -6,7 +6,7 @@ sphinx.ext.autodoc. Three things are added to autodoc:
 * Docstrings of these packages are plain text with formulas. `restructured` escapes what reStructuredText would read as
   markup, links names in backticks and numbers of equations, and makes ``Q : queries.`` a list of parameters.
 * Signatures are shown as they are written, shapes included. Their names lead to the packages' own pages, or to
-  those of Python, numpy, ... whose addresses are in ``_ext/inventories`` (``tools/inventories.py`` makes them).
+  those of Python, numpy, ... whose addresses are in ``assets/inventories`` (``tools/inventories.py`` makes them).
 * Each function says which chapters use it, and each import in a chapter leads to the function (`uses`).
 """
 
@@ -36,7 +36,7 @@ from sphinx.util.nodes import make_refnode
 import attnmath
 from linewise.ledger.coverage import anchor_of, tags_of
 
-INVENTORIES = Path(__file__).parent / "inventories"
+INVENTORIES = Path(__file__).parent / "assets" / "inventories"
 #: The public documentation of other projects, to whose pages the types of signatures lead.
 SITES = {
     "python": "https://docs.python.org/3/",
@@ -340,7 +340,7 @@ def uses(app: Sphinx) -> dict[str, list[str]]:
                 for name in names_used(code_of(path)):
                     found[name].append(page)
         app.book_uses = found  # type: ignore[attr-defined]
-    return app.book_uses  # type: ignore[attr-defined, no-any-return]
+    return app.book_uses  # type: ignore[attr-defined]
 
 
 def _in_order(env: BuildEnvironment) -> list[str]:

@@ -1,7 +1,7 @@
 """What the download button gives of a chapter: a notebook that says what to install, and runs after that.
 
 Sphinx copies each page's source to ``_sources/``. Here a notebook's copy is replaced by a plain one; the notebook in
-the repository stays as it is. `_ext/plain_notebooks.py` makes the copy.
+the repository stays as it is. `plain_notebooks` makes the copy.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from plain_notebooks import Page, called, extras_for, needs, plain_notebook, required_name
 from pybtex.database import BibliographyData, parse_file
 from sphinx.application import Sphinx
 
 from linewise.pages.ledger_pages import without_records
+
+from .plain_notebooks import Page, called, extras_for, needs, plain_notebook, required_name
 
 
 def name_repository(app: Sphinx, docname: str, source: list[str]) -> None:

@@ -1,6 +1,6 @@
 r"""A sheet of formulas: every numbered equation of the sources, its verdict, and what holds where a source is wrong.
 
-`formulas.md` includes the template ``_ext/formulas_assets/sheet.md``, which is filled from the ``\tag``ged displays of
+`formulas.md` includes the template ``assets/sheet.md``, which is filled from the ``\tag``ged displays of
 the chapters and from the ledger when Sphinx reads the page. Printed, the sheet has two pages (``formulas.css``).
 """
 
@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docutils import nodes
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sphinx.application import Sphinx
-from sphinx.util.fileutil import copy_asset
 
 from linewise.ledger import Row
 from linewise.ledger.coverage import Book, Sentence, tags_of
 from linewise.pages.ledger_pages import book_of, markdown
 
-ASSETS = Path(__file__).parent / "formulas_assets"
+from . import filled
+
 #: Of the sentences without a number, the sheet has those whose conclusion is false.
 GRAVEST = "wrong conclusion"
 #: A formula that shows more signs gets a line for each of its relations: three columns fit on a page of A4.
@@ -52,7 +50,7 @@ def displays(notebook: Any) -> dict[str, str]:
     >>> displays({"cells": [cell]})
     {'6': 'a=2b,\\quad b=1', '7': 'c'}
     """
-    found = {}
+    found: dict[str, str] = {}
     for text in ("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown"):
         for display in _DISPLAY.finditer(text):
             tex = untagged(display[1])
@@ -153,33 +151,14 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Fill the template of the sheet."""
     if docname == "formulas":
         book = book_of(app)
-        templates = Environment(
-            loader=FileSystemLoader(ASSETS), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        templates.filters |= {"md": markdown, "spoken": book.conventions.place}
         found = read_displays(Path(app.srcdir), app.env.found_docs)
         sources = list(formulas(book, found))
         above = [row for _, equations in sources for one in equations for row in one.corrections]
         wrong = [row for row in book.rows if row.claim.grade == GRAVEST and row not in above]
-        known = {"sources": sources, "wrong": wrong}
-        source[0] = templates.from_string(source[0]).render(known)
-
-
-def add_style(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load the sheet's style on its own page alone."""
-    if page == "formulas":
-        app.add_css_file("formulas.css")
-
-
-def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Copy the sheet's style."""
-    if exception is None and app.builder.format == "html":
-        copy_asset(str(ASSETS / "formulas.css"), str(Path(app.outdir, "_static")))
+        source[0] = filled(source[0], {"md": markdown, "spoken": spoken}, sources=sources, wrong=wrong)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the events."""
+    """Register the event."""
     app.connect("source-read", fill)
-    app.connect("html-page-context", add_style)
-    app.connect("build-finished", finish)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,6 +15,8 @@ from mathematics import plain_mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+from .finished import pages_of, rewrite
+
 logger = logging.getLogger(__name__)
 
 
@@ -117,21 +119,17 @@ def repaired(html: str) -> str:
     return _EMPTY_HEADER.sub("<td></td>", html)  # a header without words names nothing
 
 
-def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Repair the pages, and report a repair that fits nothing: the theme is then another one."""
-    if exception is not None or app.builder.name != "html":
-        return
-    for path in Path(app.outdir).rglob("*.html"):
-        html = path.read_text(encoding="utf-8")
-        if (mended := repaired(html)) != html:
-            path.write_text(mended, encoding="utf-8")
-    for found, wanted, page in REPAIRS:
-        path = Path(app.outdir, page)
-        if path.is_file() and wanted not in path.read_text(encoding="utf-8"):
-            logger.warning("accessible_html: %s: expected %s, found nothing to repair", page, found)
+def unused(app: Sphinx, exception: Exception | None) -> None:
+    """Report a repair that fits nothing: the theme is then another one."""
+    pages = pages_of(app, exception)
+    for found, wanted, name in REPAIRS:
+        page = Path(app.outdir, name)
+        if page in pages and wanted not in page.read_text(encoding="utf-8"):
+            logger.warning("accessible_html: %s: expected %s, found nothing to repair", name, found)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the event."""
-    app.connect("build-finished", finish)
+    """Register the events."""
+    app.connect("build-finished", rewrite(lambda page, _: repaired(page)))
+    app.connect("build-finished", unused)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

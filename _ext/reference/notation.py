@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from docutils import nodes
 from mathematics import plain
-from print_book import PRINTERS
+from paper.print_book import PRINTERS
 from sphinx.application import Sphinx
 
 PAGE = "reference/notation"

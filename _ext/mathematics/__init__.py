@@ -1,10 +1,10 @@
 r"""Typeset every formula when the site is built: TeX becomes MathML, which browsers show by themselves.
 
 MathJax's own parser, from the package ``sphinx-mathjax-offline``, reads the TeX in an embedded V8 (``mini-racer``), and
-``mathml.js`` writes MathML Core. A formula that cannot be read is a warning, which fails the build. Formulas come
-from three places, and all are treated alike: the text of a page (Sphinx's renderer of mathematics), the stored HTML of
-cards and derivations (raw nodes), and whatever the templates and other extensions wrote with ``\(...\)`` or ``\[...\]``
-(a last pass over the finished pages).
+``assets/mathml.js`` writes MathML Core. A formula that cannot be read is a warning, which fails the build. Formulas
+come from three places, and all are treated alike: the text of a page (Sphinx's renderer of mathematics), the stored
+HTML of cards and derivations (raw nodes), and whatever the templates and other extensions wrote with ``\(...\)`` or
+``\[...\]`` (a last pass over the finished pages).
 
 ``typeset`` and ``plain`` serve other extensions: a formula as MathML, and as plain text.
 """
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from docutils import nodes
+from pages.finished import rewrite
 from py_mini_racer import MiniRacer
 from sphinx.application import Sphinx
 from sphinx.locale import _
@@ -32,7 +33,7 @@ from sphinx.util.math import get_node_equation_number
 logger = logging.getLogger(__name__)
 MATHJAX = Path(str(files("sphinx-mathjax-offline"))) / "static" / "mathjax"
 MATHJAX_PARTS = ("loader.js", "core.js", "input/tex-full.js", "adaptors/liteDOM.js")
-WRITER = Path(__file__).with_name("mathml.js")
+WRITER = Path(__file__).parent / "assets" / "mathml.js"
 
 
 #: Marks above a letter, as plain text puts them: after the letter.
@@ -312,19 +313,11 @@ def plain_title(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
     """Typeset what is left in the finished pages, and keep punctuation with its formula."""
-    kept.save()
-    if exception is not None or app.builder.name not in {"html", "dirhtml"}:
-        return
-    for page in sorted(Path(app.outdir).rglob("*.html")):
-        if "_static" in page.relative_to(app.outdir).parts:
-            continue
-        text = page.read_text(encoding="utf-8")
-        faults: list[str] = []
-        done = keep_punctuation(in_html(text, faults.append))
-        for fault in faults:
-            logger.warning("mathematics: %s: %s", page.relative_to(app.outdir), fault)
-        if done != text:
-            page.write_text(done, encoding="utf-8")
+
+    def finished(text: str, page: str) -> str:
+        return keep_punctuation(in_html(text, lambda fault: logger.warning("mathematics: %s: %s", page, fault)))
+
+    rewrite(finished)(app, exception)
     kept.save()
 
 

@@ -5,7 +5,7 @@ Sphinx's own search looks for words of pages. Four things are added:
 * Chinese text is indexed by its characters and pairs of characters, so that 缩放 finds 缩放因子; a number such as
   5.1.8 or A.6 is one word (`words`).
 * A table of equations, sections of the sources, claims, terms, symbols and public functions (`entries`), which
-  ``finding/finding.js`` consults first. Their results lead to the place itself.
+  ``assets/finding.js`` consults first. Their results lead to the place itself.
 * Titles in results are plain text (`plain`), and so are the excerpts.
 * The index is loaded with the first query and not with the page.
 """
@@ -23,19 +23,19 @@ from typing import Any
 
 from docutils import nodes
 from mathematics import plain_text
-from notation import PAGE as NOTATION
-from notation import Symbol, read_symbols
+from reference.notation import PAGE as NOTATION
+from reference.notation import Symbol, read_symbols
+from reference.terms import HAN, glossary_of
+from reference.terms import PAGE as GLOSSARY
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.search import languages
 from sphinx.search.en import SearchEnglish
-from terms import HAN, glossary_of
-from terms import PAGE as GLOSSARY
 
 from linewise.ledger.coverage import anchor_of, tags_of
 from linewise.pages.ledger_pages import book_of
 
-SCRIPTS = Path(__file__).parent / "finding"
+SCRIPTS = Path(__file__).parent / "assets"
 #: Chinese; numbers of equations and sections; other numbers with a point, which nobody looks for; words.
 _WORDS = re.compile(rf"[{HAN}]+|(?<![\w.])(?:[A-Za-z]|5)(?:\.\d+)+(?![\w])|\d+\.\d+|[^\W{HAN}]+")
 

@@ -6,10 +6,11 @@ Each run of Han characters in the text of a finished page becomes ``<span lang="
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+
+from .finished import rewrite
 
 HAN = r"[\u2e80-\u2fdf\u3400-\u9fff\uf900-\ufaff]"
 RUN = re.compile(rf"{HAN}(?:[\u3000-\u303f\uff00-\uffef·“”‘’—…]*{HAN})*[\u3001-\u3003\uff00-\uff65]*")
@@ -37,18 +38,7 @@ def marked(page: str) -> str:
     return _TOKEN.sub(token, page) if re.search(HAN, page) else page
 
 
-def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Mark the Chinese of all pages."""
-    if exception is not None or app.builder.name not in {"html", "dirhtml"}:
-        return
-    for path in sorted(Path(app.outdir).rglob("*.html")):
-        if "_static" not in path.relative_to(app.outdir).parts:
-            text = path.read_text(encoding="utf-8")
-            if (done := marked(text)) != text:
-                path.write_text(done, encoding="utf-8")
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the event."""
-    app.connect("build-finished", finish, priority=810)
+    app.connect("build-finished", rewrite(lambda page, _: marked(page)), priority=810)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,12 +7,13 @@ to that list, so that nobody leaves a chapter to see what it leans on.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinxcontrib.bibtex.directives import BibliographyDirective
+from sphinxcontrib.bibtex.domain import BibtexDomain
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +23,8 @@ class ChapterReferences(BibliographyDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return what sphinxcontrib-bibtex turns into a list with one item for each work."""
-        if all(ref.docname != self.env.docname for ref in self.env.get_domain("cite").citation_refs):
+        cited = cast(BibtexDomain, self.env.get_domain("cite")).citation_refs
+        if all(ref.docname != self.env.docname for ref in cited):
             logger.warning("chapter-references: this page cites nothing above", location=self.get_location())
         self.options |= {"list": "bullet", "filter": "docname in docnames"}
         return list(super().run())

@@ -8,7 +8,7 @@ from typing import Any
 
 from docutils import nodes
 from mathematics import plain_node
-from print_book import PRINTERS
+from paper.print_book import PRINTERS
 from sphinx.application import Sphinx
 
 #: About as much is shown by those who show it.
