@@ -19,8 +19,8 @@ from typing import Any
 
 import yaml
 from pages.guide import title
-from PIL import Image
 from paper.print_book import PRINTERS
+from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util.fileutil import copy_asset
 

@@ -155,7 +155,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         sources = list(formulas(book, found))
         above = [row for _, equations in sources for one in equations for row in one.corrections]
         wrong = [row for row in book.rows if row.claim.grade == GRAVEST and row not in above]
-        source[0] = filled(source[0], {"md": markdown, "spoken": spoken}, sources=sources, wrong=wrong)
+        source[0] = filled(source[0], {"md": markdown, "spoken": book.conventions.place}, sources=sources, wrong=wrong)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

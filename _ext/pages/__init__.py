@@ -8,7 +8,7 @@ from sphinx.application import Sphinx
 
 PARTS = (
     "quicker_build", "chapter_references", "tidy_html", "descriptions", "downloads", "chinese", "accessible_html",
-    "light_pages",
+    "light_pages", "guide",
 )  # fmt: skip
 
 

@@ -19,7 +19,8 @@ EXTENSIONS = ROOT / "_ext"
 sys.path.insert(0, str(EXTENSIONS))
 
 
-from linewise.ledger import VERDICTS, Card, Claim, Evidence, LedgerError  # noqa: E402
+from linewise.conventions import conventions_of  # noqa: E402
+from linewise.ledger import Card, Claim, Evidence, LedgerError  # noqa: E402
 from linewise.ledger.claims import MIME  # noqa: E402
 from linewise.ledger.coverage import anchor_of, tags_of  # noqa: E402
 from linewise.pages import ledger_pages, signs  # noqa: E402
@@ -47,9 +48,10 @@ def test_a_card_has_the_signs_of_a_book():
 
 
 def test_places_are_spoken():
-    assert ledger_pages.spoken("5.1.4 p4 s3") == "Section 5.1.4, paragraph 4, sentence 3"
-    assert ledger_pages.spoken("article.4 p12 s1") == "Article, part 4, paragraph 12, sentence 1"
-    assert ledger_pages.spoken("5.5 title") == "Section 5.5, heading"
+    spoken = conventions_of(ROOT).place
+    assert spoken("5.1.4 p4 s3") == "Section 5.1.4, paragraph 4, sentence 3"
+    assert spoken("article.4 p12 s1") == "Article, part 4, paragraph 12, sentence 1"
+    assert spoken("5.5 title") == "Section 5.5, heading" and spoken("report.0 title") == "Report, abstract, heading"
 
 
 def test_markdown_shows_a_claim_as_it_is_written():
@@ -241,7 +243,7 @@ def test_verdicts_are_counted(made):
     for name in ("ledger", "coverage"):
         given = words(made[name], ".verdict-summary td:first-child")
         counts = dict(zip(given, words(made[name], ".verdict-summary td:last-child"), strict=True))
-        assert counts == dict.fromkeys(VERDICTS, "1") | {"amended": "2", "defined": "0"}
+        assert counts == dict.fromkeys(conventions_of(ROOT).verdicts, "1") | {"amended": "2", "defined": "0"}
 
 
 def test_errata_are_made_gravest_first(made):

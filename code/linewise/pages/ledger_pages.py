@@ -20,7 +20,6 @@ from urllib.parse import parse_qsl, urlencode
 from docutils import nodes
 from docutils.parsers.rst import directives
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from pages.guide import example, prerequisites
 from sphinx.application import Sphinx
 from sphinx.errors import NoUri
 from sphinx.util import logging
