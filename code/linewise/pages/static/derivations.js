@@ -1,6 +1,6 @@
-"use strict";
-
 (() => {
+  "use strict";
+
   // A link to a card, or to anything inside something folded, unfolds what it leads to.
   function unfold() {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
