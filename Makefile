@@ -34,7 +34,7 @@ VPYTHON := "$(VENV)/bin/python"
 RUN := $(INTERRUPTED); $(VPYTHON)
 # By its module and not by its script, so that the folder may be moved.
 JUPYTER_BOOK := $(VPYTHON) -c "from jupyter_book.cli.main import main; main()"
-SITE := chapters guide gallery reference code/attnmath figures tools/figure_scripts.py _config.yml _toc.yml _ext _static references.bib \
+SITE := chapters guide gallery reference code figures linewise.yml tools/figure_scripts.py _config.yml _toc.yml _ext _static references.bib \
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help
@@ -109,7 +109,7 @@ clean: ## remove what was built; the environment stays (rm -r .venv removes it)
 environment:
 ifeq ($(INSTALL),no)
 	@$(VPYTHON) -c "import sys; from importlib.util import find_spec as f; \
-	  sys.exit(not all(map(f, ['attnmath', 'jupyter_book', 'nbval', 'hypothesis'])))" || \
+	  sys.exit(not all(map(f, ['attnmath', 'attnlab', 'linewise', 'jupyter_book', 'nbval', 'hypothesis'])))" || \
 	  { echo "INSTALL=no: $(VENV) does not hold what the book needs" >&2; exit 1; }
 else
 	@$(INTERRUPTED); env -u PYTHONPATH sh tools/environment.sh "$(VENV)" $(if $(PYTHON),"$(PYTHON)")
@@ -124,4 +124,4 @@ site:
 	  $(JUPYTER_BOOK) build . -W -n --keep-going -q
 
 tests: book
-	@$(RUN) -m pytest -n $(JOBS) --dist worksteal code/attnmath tools tests
+	@$(RUN) -m pytest -n $(JOBS) --dist worksteal code tools tests

@@ -1,11 +1,11 @@
-"""The reference of the package: its docstrings, on a page for each room.
+"""The reference of the packages: their docstrings, on a page for each room.
 
 A page of ``reference/api`` lists its modules in a fence ``{modules}``; this extension turns each into a section of
 sphinx.ext.autodoc. Three things are added to autodoc:
 
-* Docstrings of this package are plain text with formulas. `restructured` escapes what reStructuredText would read as
+* Docstrings of these packages are plain text with formulas. `restructured` escapes what reStructuredText would read as
   markup, links names in backticks and numbers of equations, and makes ``Q : queries.`` a list of parameters.
-* Signatures are shown as they are written, shapes included. Their names lead to the package's own pages, or to
+* Signatures are shown as they are written, shapes included. Their names lead to the packages' own pages, or to
   those of Python, numpy, ... whose addresses are in ``_ext/inventories`` (``tools/inventories.py`` makes them).
 * Each function says which chapters use it, and each import in a chapter leads to the function (`uses`).
 """
@@ -47,6 +47,8 @@ SITES = {
     "torch": "https://docs.pytorch.org/docs/stable/",
 }
 PAGES = "reference/api/"
+#: The packages below ``code/``.
+PACKAGES = ("attnmath", "linewise", "attnlab")
 MODULES = re.compile(r"```\{modules\}\n(.*?)\n```", re.DOTALL)
 #: So many chapters are named after a function; more are counted.
 MOST_NAMED = 8
@@ -57,10 +59,10 @@ MOST_NAMED = 8
 def modules_of(text: str) -> list[str]:
     """Return the modules that a page lists.
 
-    >>> modules_of("# A\\n```{modules}\\nattention cost\\nheads.load\\n```\\n")
-    ['attnmath.operator.attention', 'attnmath.operator.cost', 'attnlab.heads.load']
+    >>> modules_of("# A\\n```{modules}\\nattnmath.checks attnmath.arrays\\nattnlab.records\\n```\\n")
+    ['attnmath.checks', 'attnmath.arrays', 'attnlab.records']
     """
-    return [f"attnmath.{name}" for block in MODULES.findall(text) for name in block.split()]
+    return [name for block in MODULES.findall(text) for name in block.split()]
 
 
 def section(module: str) -> str:
@@ -71,7 +73,7 @@ def section(module: str) -> str:
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write a section for each module that a page lists."""
     if docname.startswith(PAGES):
-        source[0] = MODULES.sub(lambda m: "\n".join(section(f"attnmath.{n}") for n in m[1].split()), source[0])
+        source[0] = MODULES.sub(lambda m: "\n".join(section(name) for name in m[1].split()), source[0])
 
 
 # --- docstrings ------------------------------------------------------------------------------
@@ -272,20 +274,21 @@ def signature(
 
 
 def names_used(source: str) -> set[str]:
-    """Return the full names of what a notebook's code takes from the package.
+    """Return the full names of what a notebook's code takes from the packages.
 
-    >>> sorted(names_used("from attnmath import rank\\nfrom attnmath.figures import show as s\\ns(rank.stable_rank)"))
+    >>> imports = "from attnmath.matrix import rank\\nfrom attnmath.figures import show as s\\n"
+    >>> sorted(names_used(imports + "s(rank.stable_rank)"))
     ['attnmath.figures.show.show', 'attnmath.matrix.rank.stable_rank']
     """
     tree = ast.parse(source)
     names: dict[str, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnmath":
+        if isinstance(node, ast.ImportFrom) and is_ours(node.module or ""):
             names |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         elif isinstance(node, ast.Import):
-            names |= {a.asname or a.name: a.name for a in node.names if a.name.startswith("attnmath.") and a.asname}
-            if any(a.name.split(".")[0] == "attnmath" and not a.asname for a in node.names):
-                names["attnmath"] = "attnmath"
+            ours = [a for a in node.names if is_ours(a.name)]
+            names |= {a.asname: a.name for a in ours if a.asname}
+            names |= {a.name.partition(".")[0]: a.name.partition(".")[0] for a in ours if not a.asname}
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     found = {names[name] for name in used & names.keys()}
     for node in ast.walk(tree):
@@ -296,6 +299,11 @@ def names_used(source: str) -> set[str]:
     return {home for name in found if (home := home_of(name))}
 
 
+def is_ours(module: str) -> bool:
+    """Return whether a module is one of the packages, or in one of them."""
+    return module.partition(".")[0] in PACKAGES
+
+
 @cache
 def home_of(name: str) -> str | None:
     """Return the name of a function or class where it is defined, and None where the package has no such thing.
@@ -304,13 +312,13 @@ def home_of(name: str) -> str | None:
     ('attnmath.figures.curves.curves', None, None)
     """
     module, _, last = name.rpartition(".")
-    if not module.startswith("attnmath"):
+    if not is_ours(module):
         return None
     try:
         value = getattr(import_module(module), last)
     except (ImportError, AttributeError, ValueError):
         return None
-    if not (inspect.isfunction(value) or inspect.isclass(value)) or not value.__module__.startswith("attnmath"):
+    if not (inspect.isfunction(value) or inspect.isclass(value)) or not is_ours(value.__module__):
         return None
     return f"{value.__module__}.{value.__qualname__}"
 
@@ -324,15 +332,15 @@ def code_of(notebook: Path) -> str:
 
 def uses(app: Sphinx) -> dict[str, list[str]]:
     """Return for each function and class of the package the chapters that use it, in the order of the book."""
-    if not hasattr(app, "attnmath_uses"):
+    if not hasattr(app, "book_uses"):
         found: dict[str, list[str]] = defaultdict(list)
         for page in _in_order(app.env):
             path = Path(app.env.doc2path(page))
             if path.suffix == ".ipynb":
                 for name in names_used(code_of(path)):
                     found[name].append(page)
-        app.attnmath_uses = found  # type: ignore[attr-defined]
-    return app.attnmath_uses  # type: ignore[attr-defined, no-any-return]
+        app.book_uses = found  # type: ignore[attr-defined]
+    return app.book_uses  # type: ignore[attr-defined, no-any-return]
 
 
 def _in_order(env: BuildEnvironment) -> list[str]:
@@ -426,7 +434,7 @@ def missing(
     python = env.get_domain("py")
     if target.startswith("jaxtyping."):
         target = "attnmath.arrays"
-    elif not target.startswith("attnmath."):
+    elif not is_ours(target):
         return None
     for name in (target, home_of(target) or ""):
         entry = python.objects.get(name)  # type: ignore[attr-defined]
@@ -440,7 +448,7 @@ def missing(
 
 _SPACE = r'(?: |<span class="w"> </span>)'
 _IMPORT = re.compile(
-    rf'<span class="kn">from</span>{_SPACE}<span class="nn">(attnmath[\w.]*)</span>'
+    rf'<span class="kn">from</span>{_SPACE}<span class="nn">((?:{"|".join(PACKAGES)})[\w.]*)</span>'
     rf'{_SPACE}<span class="kn">import</span>'
     r"((?:[^\n(<]|<[^>]*>)*(?:\([^)]*\))?)"
 )
@@ -449,7 +457,7 @@ _IMPORT = re.compile(
 def link_imports(body: str, address: Any) -> str:
     """Let what a cell imports from the package lead to its reference; `address` gives the page of a name, or "".
 
-    >>> start = '<span class="kn">from</span> <span class="nn">attnmath</span> <span class="kn">import</span> '
+    >>> start = '<span class="kn">from</span> <span class="nn">attnmath.matrix</span> <span class="kn">import</span> '
     >>> link_imports(start + '<span class="n">rank</span>', {"attnmath.matrix.rank": "r.html"}.get).removeprefix(start)
     '<a class="api-link" href="r.html"><span class="n">rank</span></a>'
     """
@@ -481,7 +489,7 @@ def order_index(app: Sphinx, page: str, template: str, context: dict[str, Any], 
     """Sort the numbers in the index as numbers, and leave the modules out: the contents list them."""
     if page == "genindex":
         groups = [
-            (key, [e for e in entries if not e[0].startswith("attnmath.")])
+            (key, [e for e in entries if not (is_ours(e[0]) and "." in e[0])])
             for key, entries in context["genindexentries"]
         ]
         context["genindexentries"] = [(key, sorted(entries, key=natural) if key == "Symbols" else entries)

@@ -36,7 +36,6 @@ def replace_downloads(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html" or not app.config.html_copy_source:
         return
     book = Path(app.srcdir)
-    package = book / "code" / "attnmath"
     extras = tomllib.loads((book / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     works = BibliographyData()
     for name in app.config.bibtex_bibfiles:
@@ -48,10 +47,10 @@ def replace_downloads(app: Sphinx, exception: Exception | None) -> None:
         if source.suffix != ".ipynb":
             continue
         notebook = without_records(json.loads(source.read_text(encoding="utf-8")))
-        wanted = extras_for(needs(notebook, package), {key: extras[key] for key in ("torch", "train", "model")})
+        wanted = extras_for(needs(notebook, book / "code"), {key: extras[key] for key in ("torch", "train", "model")})
         named = f"[{','.join(wanted)}]" if wanted else ""
-        requirement = f"attnmath{named} @ git+{repository}@{branch}"
-        modules = ("attnmath", *(required_name(name) for extra in wanted for name in extras[extra]))
+        requirement = f"attention-checked{named} @ git+{repository}@{branch}"
+        modules = ("attnlab", *(required_name(name) for extra in wanted for name in extras[extra]))
         page = Page(name, repository, branch, numbers, works)
         copy = plain_notebook(notebook, page, requirement, modules)
         target = Path(app.outdir, "_sources", f"{name}.ipynb")

@@ -219,10 +219,10 @@ def _style() -> PlainStyle:
 # --- what a notebook needs ---------------------------------------------------------------------
 
 
-def needs(notebook: dict[str, Any], package: Path) -> set[str]:
-    """Return the modules that a notebook imports from elsewhere than Python itself and the package.
+def needs(notebook: dict[str, Any], code: Path) -> set[str]:
+    """Return the modules that a notebook imports from elsewhere than the packages below a folder.
 
-    What it imports of the package counts with all that is imported there in its turn, as far as this happens at once:
+    What it imports of them counts with all that is imported there in its turn, as far as this happens at once:
     an import inside a function comes later, and may never come.
     """
     code = "\n".join(source_of(cell) for cell in notebook["cells"] if cell["cell_type"] == "code")
@@ -233,8 +233,8 @@ def needs(notebook: dict[str, Any], package: Path) -> set[str]:
         if name in seen:
             continue
         seen.add(name)
-        if name.partition(".")[0] == package.name:
-            todo += _imports_of(_file_of(name, package))
+        if (code / name.partition(".")[0]).is_dir():
+            todo += _imports_of(_file_of(name, code))
         else:
             found.add(name.partition(".")[0])
     return found
@@ -287,9 +287,9 @@ def _imports_of(file: Path | None) -> list[str]:
 
 
 @cache
-def _file_of(module: str, package: Path) -> Path | None:
-    """Return the file of a module of the package, or None where the name is no module but something in one."""
-    place = package.parent.joinpath(*module.split("."))
+def _file_of(module: str, code: Path) -> Path | None:
+    """Return the file of a module of the packages, or None where the name is no module but something in one."""
+    place = code.joinpath(*module.split("."))
     return next((p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()), None)
 
 

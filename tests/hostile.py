@@ -6,17 +6,20 @@ import dataclasses
 import importlib
 import inspect
 import itertools
+import pkgutil
 import re
 import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from array_api_compat import is_torch_array
 
+import attnmath
 from attnlab.heads import load
 from attnmath.estimate import Estimate
 from attnmath.linear_cost.kernels import elu_plus_one
@@ -25,14 +28,12 @@ from attnmath.operator.dot_product import COMPONENT_LAWS
 from attnmath.operator.initialisation import xavier_variance
 from attnmath.operator.online import summarise
 
-MODULES = (
-    "attention", "bidirectional", "cost", "depth", "dot_product", "estimate", "expansion",
-    "experiments.sparsity_benchmark", "experts", "feature_maps", "fixed_patterns", "frozen_heads", "gaussian_rows",
-    "gradients", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "heads.locality",
-    "heads.positional", "heads.pruning", "initialisation", "johnson_lindenstrauss", "kernels", "mechanisms",
-    "mixing", "online", "patterns", "positions", "random_features.attention", "random_features.maps",
-    "random_features.optimal", "random_features.orthogonal", "random_features.projections",
-    "random_features.variance", "rank", "reachability", "residual_attention", "sparsity", "spectrum",
+#: Modules of attnmath that are checked elsewhere: pictures, symbols, and the checks themselves.
+GROUND = {"arrays", "checks", "figures", "symbols"}
+#: The numeric modules of attnlab.
+LABORATORY = (
+    "experiments.sparsity_benchmark", "heads.corpus", "heads.encoder", "heads.extract", "heads.load", "heads.locality",
+    "heads.positional", "heads.removal",
 )  # fmt: skip
 #: Not called: they read the command line.
 COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
@@ -40,14 +41,35 @@ COMMANDS = {"heads.extract.main", "experiments.sparsity_benchmark.main"}
 SECONDS = 10
 
 
+def key(module: str) -> str:
+    """Return the name that tables know a module by: without its package, and without its room in attnmath.
+
+    >>> key("attnmath.operator.attention"), key("attnmath.figures.lines"), key("attnlab.heads.load")
+    ('attention', 'figures.lines', 'heads.load')
+    """
+    package, *inside = module.split(".")
+    return ".".join(inside if package == "attnlab" or inside[0] == "figures" else inside[-1:])
+
+
+def modules_of(package: ModuleType) -> list[str]:
+    """Return the public modules of a package, and of the packages within it; packages themselves are left out."""
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    return [info.name for info in found if not info.ispkg and not re.search(r"\._[a-z]", info.name)]
+
+
+#: The numeric modules, by their keys.
+MODULES = {key(name): name for name in modules_of(attnmath) if name.split(".")[1] not in GROUND}
+MODULES |= {name: f"attnlab.{name}" for name in LABORATORY}
+
+
 def public_functions() -> dict[str, Callable[..., Any]]:
-    """Return the public functions that a numeric module defines itself, by module and name."""
+    """Return the public functions that a numeric module defines itself, by the key of the module and the name."""
     found = {}
-    for name in MODULES:
-        module = importlib.import_module(f"attnmath.{name}")
-        for key, value in vars(module).items():
-            if inspect.isfunction(value) and value.__module__ == module.__name__ and not key.startswith("_"):
-                found[f"{name}.{key}"] = value
+    for place, name in MODULES.items():
+        module = importlib.import_module(name)
+        for function, value in vars(module).items():
+            if inspect.isfunction(value) and value.__module__ == module.__name__ and not function.startswith("_"):
+                found[f"{place}.{function}"] = value
     return {name: value for name, value in found.items() if name not in COMMANDS}
 
 
@@ -244,23 +266,22 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0]},
     "initialisation.scaled_scores": {"x": lambda: [1.0, 2.0], "y": lambda: [2.0, 1.0]},
     **{
-        f"random_features.variance.{name}": {"relative": lambda: False}
+        f"variance.{name}": {"relative": lambda: False}
         for name in ("hyperbolic_variance", "positive_variance", "trigonometric_variance")
     },
-    "random_features.variance.gerf_variance": {"A": lambda: -0.25, "relative": lambda: False},
-    "random_features.variance.sderf_variance": DENSE | {"B": lambda: np.diag([2.0**0.5, 1.0])},
-    "random_features.variance.aderf_variance": DENSE
-    | {"B_q": lambda: np.diag([1.0, 2.0]), "B_k": lambda: np.diag([2.0, 0.5])},
-    "random_features.orthogonal.gerf_variance": {**PAIR, "A": lambda: -0.25},
-    **{f"random_features.orthogonal.{kind}_variance": PAIR for kind in ("hyperbolic", "positive", "trigonometric")},
-    "random_features.projections.hadamard": {"d": lambda: 4},
-    "random_features.projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
-    "sparsity.linear_independent": {"mean": lambda: 0.5},
+    "variance.gerf_variance": {"A": lambda: -0.25, "relative": lambda: False},
+    "variance.sderf_variance": DENSE | {"B": lambda: np.diag([2.0**0.5, 1.0])},
+    "variance.aderf_variance": DENSE | {"B_q": lambda: np.diag([1.0, 2.0]), "B_k": lambda: np.diag([2.0, 0.5])},
+    "orthogonal.gerf_variance": {**PAIR, "A": lambda: -0.25},
+    **{f"orthogonal.{kind}_variance": PAIR for kind in ("hyperbolic", "positive", "trigonometric")},
+    "projections.hadamard": {"d": lambda: 4},
+    "projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
+    "closed_forms.linear_independent": {"mean": lambda: 0.5},
     "experiments.sparsity_benchmark.exact": {"t": lambda: 0.5},
     "johnson_lindenstrauss.distortion": {"X": lambda: rows(5, 3), "Omega": lambda: rows(2, 3)},
-    "random_features.maps.aderf": DIAGONAL | {"B_q": lambda: ROOT_OF_DIAGONAL * 2, "B_k": lambda: ROOT_OF_DIAGONAL / 2},
-    "random_features.maps.gerf": {"A": lambda: 0.1},
-    "random_features.maps.sderf": DIAGONAL | {"B": lambda: ROOT_OF_DIAGONAL.copy()},
+    "maps.aderf": DIAGONAL | {"B_q": lambda: ROOT_OF_DIAGONAL * 2, "B_k": lambda: ROOT_OF_DIAGONAL / 2},
+    "maps.gerf": {"A": lambda: 0.1},
+    "maps.sderf": DIAGONAL | {"B": lambda: ROOT_OF_DIAGONAL.copy()},
     "fixed_patterns.fixed_pattern": {"name": lambda: "previous"},
     **{f"positions.{name}": {"d": lambda: 4} for name in ("frequencies", "shift_matrix", "sinusoidal")},
     "heads.locality.frequent_words": {"count": lambda: 2},
@@ -280,17 +301,17 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "heads.positional.explained": {"first": lambda: 1},
     "heads.positional.at_offsets": {"offsets": lambda: [-1.0, 0.0]},
-    "heads.pruning.attention": WINDOWS,
-    "heads.pruning.bits": WINDOWS
+    "heads.removal.attention": WINDOWS,
+    "heads.removal.bits": WINDOWS
     | {
         "kept": lambda: np.stack([np.eye(4)] * 2),
         "units": lambda: np.ones((2, 16)),
         "patterns": lambda: {(0, 1): STOCHASTIC.copy()},
     },
-    "heads.pruning.greedy_order": WINDOWS,
-    "heads.pruning.projected": WINDOWS | {"directions": lambda: [1, 0]},
-    "heads.pruning.windows": WINDOWS | {"count": lambda: 2},
-    "heads.pruning.without": WINDOWS | {"removed": lambda: [(0, 1)]},
+    "heads.removal.greedy_order": WINDOWS,
+    "heads.removal.projected": WINDOWS | {"directions": lambda: [1, 0]},
+    "heads.removal.windows": WINDOWS | {"count": lambda: 2},
+    "heads.removal.without": WINDOWS | {"removed": lambda: [(0, 1)]},
     "frozen_heads.frozen_projection": {"d_k": lambda: 2},
     "frozen_heads.inputs_for": {
         "Q": lambda: rows(3, 2),
@@ -310,7 +331,7 @@ PROMISED = {
     "mixing.log_distances": "-inf is the logarithm of a distance of 0",
     "rank.condition_number": "inf where the smallest singular value is 0",
     **{
-        f"random_features.variance.{name}_variance": "-inf is the logarithm of a variance of 0"
+        f"variance.{name}_variance": "-inf is the logarithm of a variance of 0"
         for name in ("trigonometric", "positive", "hyperbolic", "gerf", "sderf", "aderf")
     },
     "experiments.sparsity_benchmark.printed": "it measures where the printed form breaks",

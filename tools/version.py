@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Each place that says the version, and how.
 PLACES = {
     "pyproject.toml": r'^version = "([^"]+)"$',
-    "code/attnmath/__init__.py": r'^__version__ = "([^"]+)"$',
+    **{f"code/{name}/pyproject.toml": r'^version = "([^"]+)"$' for name in ("attnmath", "linewise")},
+    **{f"code/{name}/__init__.py": r'^__version__ = "([^"]+)"$' for name in ("attnmath", "linewise", "attnlab")},
     "CITATION.cff": r"^version: (\S+)$",
     "_config.yml": r'^ +release: "([^"]+)"',
     "CHANGELOG.md": r"^## \[(\d[^\]]*)\] - ",

@@ -1,8 +1,8 @@
 """What the commands of this package share: how they read their options, what --help says, and how they end.
 
-A command ends in one of five ways: 0, done; 1, something outside of it is missing or fails (a package, the disk);
-2, the options are wrong; 130, Ctrl-C; and `python -m linewise.ledger` ends with 1 if it finds a problem. Each failure
-is one line on standard error that says what was given, what was expected, and how to go on.
+A command ends in one of four ways: 0, done; 1, something outside of it is missing or fails (a package, the disk);
+2, the options are wrong; 130, Ctrl-C. Each failure is one line on standard error that says what was given, what was
+expected, and how to go on.
 
 Modules that take long to load, or that come with an optional group, are imported by the body of a command, after its
 options are read: ``--help`` needs the core of the package alone.

@@ -33,12 +33,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that holds what the wheel installs; the wheel is built from a copy, so the checkout stays as it is."""
     copy, target = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("installed")
     for path in stamps.files([ROOT / "code", ROOT / "chapters", ROOT / "pyproject.toml", ROOT / "setup.py",
-                              *ROOT.glob("LICENSE*"), ROOT / "README.md"]):  # fmt: skip
+                              ROOT / "linewise.yml", *ROOT.glob("LICENSE*"), ROOT / "README.md"]):  # fmt: skip
         if path.suffix not in (".ipynb", ".npz"):
             place = copy / path.relative_to(ROOT)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(path.read_bytes())
-    left = copy / "build" / "lib" / "attnmath" / "claims" / "gone.claims.yml"  # of an older build
+    left = copy / "build" / "lib" / "attnlab" / "claims" / "gone.claims.yml"  # of an older build
     left.parent.mkdir(parents=True)
     left.write_text("", encoding="utf-8")
     command = [sys.executable, "-c", "import setuptools.build_meta as b; print(b.build_wheel('.'))"]
@@ -48,8 +48,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_the_claims_of_every_chapter(installed: Path) -> None:
-    packed = {path.name: path.read_bytes() for path in (installed / "attnmath" / "claims").iterdir()}
-    assert packed == {name: path.read_bytes() for name, path in CLAIMS.items()}
+    packed = {path.name: path.read_bytes() for path in (installed / "attnlab" / "claims").iterdir()}
+    expected = CLAIMS | {"linewise.yml": ROOT / "linewise.yml"}
+    assert packed == {name: path.read_bytes() for name, path in expected.items()}
 
 
 def test_the_names_of_chapters_are_unique() -> None:
@@ -85,7 +86,7 @@ def test_claims_are_found_from_any_folder_and_those_of_the_folder_come_first(ins
 
 def extras_of(text: str) -> set[str]:
     """Return the extras that a text installs of the repository or of the package."""
-    named = re.findall(r"(?:-e \"\.|attnmath)\[([\w,]+)\]", text)
+    named = re.findall(r"(?:-e \"\.|attention-checked)\[([\w,]+)\]", text)
     return {extra for names in named for extra in names.split(",")}
 
 

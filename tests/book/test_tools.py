@@ -159,7 +159,7 @@ def test_a_forked_kernel_is_a_process_of_its_own_and_others_have_loaded_less(tmp
     shutil.copytree(stamps.ROOT / "tools", tmp_path / "tools")
     for folder in ("code", "forked", "usual"):
         (tmp_path / folder).mkdir()
-    ours = "import os, sys\nimport matplotlib.pyplot\nfrom attnmath import derive, figures, ledger"
+    ours = "import os, sys\nimport matplotlib.pyplot\nfrom attnmath import figures\nfrom linewise import derive, ledger"
     asks = "print(os.getsid(0) == os.getpid(), os.path.basename(os.getcwd()), 'ours' in globals())\n"
     asks += "print(*(name in sys.modules for name in ('sympy', 'multiprocessing.forkserver')))\n"
     asks += "print(os.path.abspath('../tools') in sys.path)"
@@ -175,7 +175,7 @@ def test_a_forked_kernel_is_a_process_of_its_own_and_others_have_loaded_less(tmp
 
 def test_a_forked_kernel_ends_with_the_process_that_launched_it(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
-    first = "import matplotlib.pyplot\nfrom attnmath import derive, figures, ledger"
+    first = "import matplotlib.pyplot\nfrom attnmath import figures\nfrom linewise import derive, ledger"
     slow = "import os, pathlib, time\npathlib.Path('pid').write_text(f'{os.getpid()} ')\ntime.sleep(600)"
     path = write(tmp_path / "a.ipynb", code(first, 1), code(slow, 2))
     judge = prove.Judge()

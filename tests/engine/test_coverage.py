@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import shutil
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,15 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from linewise.conventions import standard
 from linewise.ledger import LedgerError, collate, coverage
 from linewise.ledger.coverage import Book, Sentence, deciding, problems, read_sources
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_this_book_is_covered() -> None:
-    assert problems(ROOT) == []
-
 
 # --- a small book, and what can be wrong with one ------------------------------------------------
 
@@ -49,6 +40,14 @@ PLACES = {
     "own/one": "beyond 5.1",
     "own/two": "beyond report.2.1",
 }
+#: Four sources in one table: numbers alone, parts, and sections; the equations of two have a letter.
+CONVENTIONS = """
+sources:
+  - {table: chapters/sources/s.yml}
+  - {table: chapters/sources/s.yml, places: article, section: part, equations: A}
+  - {table: chapters/sources/s.yml, places: note, section: part}
+  - {table: chapters/sources/s.yml, places: report, equations: R}
+"""
 PROSE = r"""
 $$ x \tag{5.1.1} $$
 
@@ -80,6 +79,7 @@ def write(
     shutil.rmtree(root, ignore_errors=True)
     (root / "chapters" / "sources").mkdir(parents=True)
     (root / "code").mkdir()
+    (root / "linewise.yml").write_text(CONVENTIONS, encoding="utf-8")
     table = {"source": "The source", "shape": SHAPE, "rows": ROWS if rows is None else rows} | more
     (root / "chapters" / "sources" / "s.yml").write_text(yaml.safe_dump(table), encoding="utf-8")
     claims = {key: claim(place) for key, place in (PLACES if places is None else places).items()}
@@ -219,70 +219,6 @@ def test_rows_of_the_ledger_by_sentence(tmp_path: Path) -> None:
     assert found == {"5.1 p1 s1": ["a", "b"], "5.1 p1 s2": ["a"]}
 
 
-# --- the real table, with a claim for each sentence, and spoilt in one place ----------------------
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tables, the prose and the docstrings of this book, under one invented claim for each sentence."""
-    root = tmp_path_factory.mktemp("whole")
-    shutil.copytree(ROOT / "chapters" / "sources", root / "chapters" / "sources")
-    shutil.copytree(ROOT / "code", root / "code", ignore=lambda _, names: [n for n in names if n == "__pycache__"])
-    for path in sorted(ROOT.glob("chapters/*/*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        kept = [{key: one[key] for key in ("cell_type", "source", "metadata")} for one in cells]
-        kept = [one if one["cell_type"] == "markdown" else one | {"source": "", "outputs": []} for one in kept]
-        (root / "chapters" / path.name).write_text(json.dumps({"cells": kept}), encoding="utf-8")
-    rows = [row for source in read_sources(root) for row in source.rows if not row.none]
-    claims = {f"claim/{number}": claim(row.at) for number, row in enumerate(rows)}
-    (root / "chapters" / "all.claims.yml").write_text(yaml.safe_dump(claims), encoding="utf-8")
-    return root
-
-
-@pytest.fixture(scope="module")
-def before(whole: Path) -> list[str]:
-    return problems(whole)
-
-
-def test_the_real_table_fits_its_prose(before: list[str]) -> None:
-    assert before == []
-
-
-def test_any_deleted_row_of_the_real_table_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = write(tmp_path / "book")
-    for source in read_sources(ROOT):
-        for row in source.rows:
-            rest = replace(source, rows=tuple(other for other in source.rows if other is not row))
-            monkeypatch.setattr(coverage, "read_sources", lambda _, rest=rest: [rest])
-            assert f"{row.at}: no row" in problems(root)
-
-
-#: In which files, what is renumbered: the first match of the first three files that have one.
-RENUMBERED = {
-    "a tag": ("chapters/*.ipynb", r"tag\{((?:5\.\d+\.|A\.)\d+)\}"),
-    "the text of a link": ("chapters/*.ipynb", r"\[\(((?:5\.\d+\.|A\.)\d+)\)\]\(#equation"),
-    "the target of a link": ("chapters/*.ipynb", r"\(#equation-((?:5\.\d+\.|A\.)\d+)\)"),
-    "a plain number": ("chapters/*.ipynb", r"(?<!\[)\(((?:5\.\d+\.|A\.)\d+)\)"),
-    "a section": ("chapters/*.ipynb", r"[Ss]ection (5\.\d+\.\d+)"),
-    "a place": ("chapters/all.claims.yml", r"place: ((?:5|article)\.[\d.]+ p\d+ s\d+)"),
-    "a number in a docstring": ("code/attnmath/*.py", r"equation (?:\()?((?:5\.\d+\.|A\.)\d+)"),
-    "an equation of a row": ("chapters/sources/*.yml", r'equations: \["([^"]+)"'),
-}
-
-
-@pytest.mark.parametrize("what", RENUMBERED)
-def test_renumbering_in_the_real_book_is_noticed(whole: Path, before: list[str], what: str) -> None:
-    files, pattern = RENUMBERED[what]
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(whole.glob(files))}
-    found = {path: match for path, text in texts.items() if (match := re.search(pattern, text))}
-    assert found, f"nothing to renumber: {what}"
-    for path, match in islice(found.items(), 3):
-        path.write_text(f"{match.string[: match.end(1)]}77{match.string[match.end(1) :]}", encoding="utf-8")
-        after = problems(whole)
-        path.write_text(match.string, encoding="utf-8")
-        assert set(after) - set(before), f"{path.name}: {match[0]}"
-
-
 def test_chapters_are_listed_in_the_order_of_the_sources() -> None:
     book = Book.__new__(Book)
     book.sentences = [Sentence("5.1 p1 s1", "a formula")]
@@ -312,7 +248,7 @@ def test_an_unknown_number_is_the_only_problem(tmp_path: Path, text: str, proble
         ([*ROWS, {"at": "article.1 p1 s2", "gist": "g", "none": "notation"}], PLACES,
          ["article.1 p1 s2: The source has no such sentence"]),
         (changed("5.1 title", none="boring"), PLACES,
-         [f"5.1 title: none: expected one of {', '.join(coverage.REASONS)}, got 'boring'"]),
+         [f"5.1 title: none: expected one of {', '.join(standard().reasons)}, got 'boring'"]),
         (ROWS, PLACES | {"own/one": "beyond 5.3"}, ["own/one: place: no section 5.3"]),
         (ROWS, PLACES | {"own/one": "beyond article.1"}, []),
         (ROWS, PLACES | {"own/one": "beyond 5.1 and the rest"}, []),
@@ -358,13 +294,14 @@ def test_a_table_has_three_keys(tmp_path: Path, text: Any) -> None:
         read_sources(root)
 
 
-def test_numbered_sections_come_first_and_every_field_is_read(tmp_path: Path) -> None:
+def test_sources_come_in_the_order_of_the_conventions_and_every_field_is_read(tmp_path: Path) -> None:
     root = write(tmp_path / "book")
     sources = root / "chapters" / "sources"
     for name, section in (("a", "article.1"), ("b", "5.2"), ("c", "5.1")):
         row = {"at": f"{section} title", "gist": "g", "none": "heading", "equations": ["1", "2"], "of": "x"}
         (sources / f"{name}.yml").write_text(yaml.safe_dump({"source": name, "shape": {section: []}, "rows": [row]}))
-    (sources / "s.yml").unlink()
+    tables = [{"table": f"chapters/sources/{name}.yml"} for name in "bca"]
+    (root / "linewise.yml").write_text(yaml.safe_dump({"sources": tables}), encoding="utf-8")
     found = read_sources(root)
     assert [source.name for source in found] == ["b", "c", "a"]
     assert found[0].rows == (Sentence("5.2 title", "g", ("1", "2"), "heading", "x"),)

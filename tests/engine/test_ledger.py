@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 import sympy as sp
 from backends import torch_or_skip
-from linewise.ledger.__main__ import main
 
 from attnmath.estimate import Estimate
+from linewise.__main__ import main
+from linewise.conventions import Source, standard
 from linewise.derive import Derivation, identity
 from linewise.ledger import (
-    GRADES,
-    VERDICTS,
     Claim,
     LedgerError,
     agreement,
@@ -32,6 +31,10 @@ from linewise.ledger.claims import MIME
 from linewise.ledger.collate import Row
 
 x = sp.Symbol("x", positive=True)
+FOUR_SOURCES = dataclasses.replace(standard(), sources=(
+    Source("s.yml"), Source("s.yml", "article", "part"), Source("s.yml", "note", "part", {"0": "opening"}),
+    Source("s.yml", "report", "section", {"0": "abstract"})))  # fmt: skip
+VERDICTS, GRADES = list(standard().verdicts), list(standard().grades)
 
 
 def square() -> Derivation:
@@ -438,8 +441,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         load_claims("none", tmp_path)
     with pytest.raises(FileNotFoundError, match="root: expected a folder that holds chapters/"):
         audit(tmp_path)
-    with pytest.raises(SystemExit):
-        main([str(tmp_path)])
+    assert main([str(tmp_path)]) == 2
 
 
 @pytest.mark.parametrize(
@@ -455,17 +457,9 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 def test_what_is_no_notebook_is_named_in_one_line(tmp_path: Path, text: str, words: str, capsys) -> None:
     root = book(tmp_path, CLAIMS, CHECK)
     (root / "chapters/one.ipynb").write_text(text)
-    with pytest.raises(SystemExit):
-        main([str(root)])
+    assert main([str(root)]) == 2
     [line] = [line for line in capsys.readouterr().err.splitlines() if "one.ipynb" in line]
     assert "one.ipynb: expected" in line and words in line
-
-
-def test_this_book_is_sound() -> None:
-    """Every claim of the book has one executed check of its verdict, and every check a claim."""
-    root = Path(__file__).parents[2]
-    assert audit(root) == []
-    assert len(collate(root)) >= 22
 
 
 @pytest.mark.parametrize(("relation", "required"), [(">", 1.0), ("<", 2.0)])
@@ -651,7 +645,7 @@ def test_a_card_has_a_line_for_each_part() -> None:
     ],
 )
 def test_a_card_says_where_its_sentence_is(place: str, origin: str) -> None:
-    made = Claim("1", "t", place, "r", "defined")
+    made = Claim("1", "t", place, "r", "defined", conventions=FOUR_SOURCES)
     assert f"<strong>{origin}:</strong>" in made.define(square()).html()
     assert made.section == (place if place.startswith("beyond") else place.split()[0])
 

@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -21,12 +22,13 @@ from typing import Any
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import attnmath
+import attnlab
 from attnlab.commands import COMMANDS, Command
 from attnlab.threads import one_thread
 
-PACKAGE = Path(attnmath.__file__).parent
-PROJECT = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PACKAGE = Path(attnlab.__file__).parent
+ROOT = PACKAGE.parents[1]
+EXTRA = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 #: Where the name of a module is not that of its distribution.
 MODULES = {"pyyaml": "yaml"}
 #: The optional group of each command that needs one.
@@ -41,9 +43,20 @@ EXTRAS = {
 # --- what is imported, from the sources -------------------------------------------------------------
 
 
+@functools.cache
+def core() -> tuple[str, ...]:
+    """What the distribution asks for, by its setup.py: what its packages ask for together."""
+    given: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        patch.setattr("setuptools.setup", lambda **found: given.update(found))
+        runpy.run_path("setup.py")
+    return tuple(given["install_requires"])
+
+
 def declared(*extras: str) -> set[str]:
-    """The modules that the package's core brings, and those of some optional groups."""
-    wanted = [*PROJECT["dependencies"], *(one for extra in extras for one in PROJECT["optional-dependencies"][extra])]
+    """The modules that the distribution's core brings, and those of some optional groups."""
+    wanted = [*core(), *(one for extra in extras for one in EXTRA[extra])]
     names = [re.match(r"[\w-]+", one)[0] for one in wanted]
     return {MODULES.get(name, name.replace("-", "_")) for name in names}
 
@@ -86,7 +99,7 @@ def outside(module: str, *, at_once: bool) -> frozenset[str]:
     todo = [module, f"{module}.__main__"]
     while todo:
         name = todo.pop()
-        if not name.startswith("attnmath"):
+        if name.partition(".")[0] not in {"attnlab", "attnmath"}:
             found.add(name.partition(".")[0])
         elif name not in seen and place(name):
             seen.add(name)
@@ -99,20 +112,21 @@ def outside(module: str, *, at_once: bool) -> frozenset[str]:
 
 
 def test_every_command_is_listed() -> None:
-    mains = [path for path in PACKAGE.rglob("*.py") if '\nif __name__ == "__main__":' in path.read_text("utf-8")]
+    sources = [path for package in ("attnlab", "attnmath") for path in PACKAGE.with_name(package).rglob("*.py")]
+    mains = [path for path in sources if '\nif __name__ == "__main__":' in path.read_text("utf-8")]
     names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in mains}
-    assert {name.removesuffix(".__main__") for name in names} - {"attnmath"} == set(COMMANDS)
+    assert {name.removesuffix(".__main__") for name in names} - {"attnlab"} == set(COMMANDS)
 
 
 def test_everything_that_is_imported_is_declared() -> None:
     found = {path: set(imports(path.read_text("utf-8"), at_once=False)) for path in PACKAGE.rglob("*.py")}
     names = {name.partition(".")[0] for one in found.values() for name in one} - set(sys.stdlib_module_names)
-    assert names - {"attnmath"} <= declared("torch", "train", "model", "compare")
+    assert names - {"attnlab", "attnmath"} <= declared("torch", "train", "model", "compare")
 
 
 @pytest.mark.parametrize("module", COMMANDS)
 def test_a_command_needs_its_extra_and_its_help_the_core_alone(module: str) -> None:
-    extra = [EXTRAS[name] for name in (module.removeprefix("attnmath."),) if name in EXTRAS]
+    extra = [EXTRAS[name] for name in (module.removeprefix("attnlab."),) if name in EXTRAS]
     assert outside(module, at_once=False) <= declared(*extra)
     assert outside(module, at_once=True) <= declared()
     # The same question, asked of less than it needs, has another answer.
@@ -154,9 +168,9 @@ for name in names:
     except ModuleNotFoundError:
         module = importlib.import_module(name)
     first = [model, "--any-weights"] if name.endswith("extract") else []
-    place = [file] if name.endswith("ledger") else [*first, "--out", file + "/x"]
     found[name] = {
-        "help": ask(module.main, "--help"), "options": seen[-1], "place": ask(module.main, *place),
+        "help": ask(module.main, "--help"), "options": seen[-1],
+        "place": ask(module.main, *first, "--out", file + "/x"),
         "unknown": ask(module.main, *first, "--nonsense"),
         "missing": ask(module.main, *first, "--out", file + ("-new.csv")) if name in sys.argv[2:] else None,
     }
@@ -180,7 +194,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         (folder / name).write_text(text, encoding="utf-8")
     lacking = sorted(declared("torch", "train", "model", "compare") - declared() - {"setuptools"})
     given = json.dumps([list(COMMANDS), str(folder / "file"), lacking, str(folder)])
-    needing = [f"attnmath.{name}" for name in EXTRAS]
+    needing = [f"attnlab.{name}" for name in EXTRAS]
     done = subprocess.run([sys.executable, "-c", ASK, given, *needing], capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -205,7 +219,7 @@ def test_a_wrong_option_is_one_line(module: str, answers: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("name", EXTRAS)
 def test_a_missing_extra_is_named(name: str, answers: dict[str, Any]) -> None:
-    status, out, err = answers[f"attnmath.{name}"]["missing"]
+    status, out, err = answers[f"attnlab.{name}"]["missing"]
     assert (status, out) == (1, "") and err.count("\n") == 1
     assert re.search(
         rf'is not installed; it comes with the extra "{EXTRAS[name]}": pip install ".*\[{EXTRAS[name]}\]', err
@@ -219,7 +233,7 @@ def ending(error: BaseException, extra: str, capsys: pytest.CaptureFixture[str])
     def body(given: object, line: str) -> str:
         raise error
 
-    command = Command("attnmath.some", "``some``: thing.", "no time", "nothing", "all is in {out}", extra)
+    command = Command("attnlab.some", "``some``: thing.", "no time", "nothing", "all is in {out}", extra)
     parser = command.parser()
     parser.add_argument("--out")
     return command.carry_out(parser, body, ["--out", "here"]), capsys.readouterr().err
@@ -237,11 +251,13 @@ def ending(error: BaseException, extra: str, capsys: pytest.CaptureFixture[str])
 )
 def test_each_end_is_one_line_and_a_status(error: BaseException, status: int, said: str, capsys) -> None:
     found, line = ending(error, "train", capsys)
-    assert found == status and line.startswith(f"python -m attnmath.some: {said}") and line.count("\n") == 1
+    assert found == status and line.startswith(f"python -m attnlab.some: {said}") and line.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "extra"), [("attnmath.nonsense", "train"), ("numpy", "")], ids=["of the package", "of the core"]
+    ("name", "extra"),
+    [("attnlab.nonsense", "train"), ("attnmath.nonsense", "train"), ("numpy", "")],
+    ids=["of the package", "of the numbers", "of the core"],
 )
 def test_a_module_that_no_extra_brings_is_an_error_of_the_program(name: str, extra: str, capsys) -> None:
     with pytest.raises(ModuleNotFoundError):
@@ -286,13 +302,13 @@ def test_the_line_for_an_extra_fits_how_the_package_is_there(monkeypatch: pytest
     def version(name: str) -> str:
         raise commands.metadata.PackageNotFoundError
 
-    assert commands._installation("train") == 'pip install "attnmath[train]"'
+    assert commands._installation("train") == 'pip install "attention-checked[train]"'
     error = commands.metadata.PackageNotFoundError
     monkeypatch.setattr(commands, "metadata", SimpleNamespace(version=version, PackageNotFoundError=error))
     assert commands._installation("train") == 'pip install ".[train]" in the folder of the book'
 
 
-# --- one thread, and modules by their names ----------------------------------------------------------
+# --- one thread --------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one core has one thread")
@@ -305,23 +321,6 @@ def test_one_thread_computes_what_is_kept() -> None:
         with one_thread():
             assert threads() == {1}
         assert threads() == {2}
-
-
-def test_a_module_is_there_when_it_is_named() -> None:
-    code = "import sys, attnmath; assert 'numpy' not in sys.modules; attnmath.operator.attention.softmax; print(attnmath.matrix.rank)"
-    assert "attnmath/rank.py" in subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
-    assert {"attention", "rank", "recall"} <= set(dir(attnmath)) and not hasattr(attnmath, "nonsense")
-    with pytest.raises(AttributeError, match=r"expected one of its modules, .*attention.*, got tension"):
-        _ = attnmath.tension
-
-
-def test_the_readme_of_the_package_has_an_example_that_runs_and_links_that_lead_somewhere() -> None:
-    text = (PACKAGE.parent / "README.md").read_text(encoding="utf-8")
-    assert PROJECT["readme"] == "code/README.md"
-    for example in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(compile(example, "README.md", "exec"), {})
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert links and all(link.startswith("https://") for link in links)
 
 
 @pytest.mark.parametrize("reader", ["folder", "table", "existing_file", "existing_folder"])

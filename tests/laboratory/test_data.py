@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-import attnmath
+import attnlab
 from attnlab import records
 
-DATA = Path(attnmath.__file__).parent / "data"
+DATA = Path(attnlab.__file__).parent / "data"
 README = (DATA / "README.md").read_text(encoding="utf-8")
 TABLES = sorted(DATA.glob("*.csv"))
 
 
 def listed(readme: str) -> dict[str, tuple[str, str]]:
     """What the page says of each file: what reads it, and its hash."""
-    rows = re.findall(r"^\| `([\w.]+)` \| `attnmath\.([\w.]+)\([^`]*\)` \| `([0-9a-f]{64})` \|$", readme, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w.]+)` \| `attnlab\.([\w.]+)\([^`]*\)` \| `([0-9a-f]{64})` \|$", readme, re.MULTILINE)
     return {name: (reader, digest) for name, reader, digest in rows}
 
 
@@ -38,7 +38,7 @@ def test_every_file_is_listed_with_what_reads_it_and_its_hash() -> None:
     for name, (reader, digest) in found.items():
         assert hashlib.sha256((DATA / name).read_bytes()).hexdigest() == digest, name
         module, _, function = reader.rpartition(".")
-        assert callable(getattr(importlib.import_module(f"attnmath.{module}"), function)), reader
+        assert callable(getattr(importlib.import_module(f"attnlab.{module}"), function)), reader
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda path: path.name)
@@ -57,7 +57,7 @@ def test_a_page_that_lacks_a_column_or_a_file_is_another() -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda path: path.name)
 def test_a_table_that_was_changed_is_not_read(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, _, function = f"attnmath.{listed(README)[table.name][0]}".rpartition(".")
+    module, _, function = f"attnlab.{listed(README)[table.name][0]}".rpartition(".")
     read = getattr(importlib.import_module(module), function)
     assert read()
     (tmp_path / table.with_suffix(".json").name).write_bytes(table.with_suffix(".json").read_bytes())

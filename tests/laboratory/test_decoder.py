@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from attnlab.heads import corpus, load, load_decoders, read_decoders
 from attnmath.operator.attention import attention_weights, causal_mask
 
-DATA = resources.files("attnmath") / "data"
+DATA = resources.files("attnlab") / "data"
 RECORD = json.loads((DATA / "decoder.json").read_text(encoding="utf-8"))
 UNIGRAMS = "unigrams of the part learned"
 

@@ -432,7 +432,7 @@ def test_files_that_are_no_archives_of_arrays_are_refused(tmp_path: Path) -> Non
     ],
 )  # fmt: skip
 def test_weights_of_another_shape_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
-    with resources.as_file(resources.files("attnmath") / "data/decoder_weights.npz") as path, np.load(path) as given:
+    with resources.as_file(resources.files("attnlab") / "data/decoder_weights.npz") as path, np.load(path) as given:
         weights = {name: given[name] for name in given.files}
     np.savez(tmp_path / "same.npz", **weights)
     assert read_decoder(tmp_path / "same.npz").heads == int(weights["heads"])

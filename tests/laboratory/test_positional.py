@@ -22,7 +22,7 @@ from attnlab.heads import corpus, load, locality, positional, prune, removal
 from attnlab.heads.load import load_decoder, load_decoders, read_decoder
 from attnmath.fixed_attention.fixed_patterns import PATTERNS, fixed_patterns
 
-DATA = resources.files("attnmath") / "data"
+DATA = resources.files("attnlab") / "data"
 
 
 def stochastic(*shape: int, seed: int = 0) -> np.ndarray:

@@ -22,7 +22,9 @@ from attnlab.experiments.public_measures import INPUTS, Number
 from attnlab.heads import load_heads
 from attnmath.operator.attention import attention_weights
 
-MISSING = 'performer-pytorch is not installed; it comes with the extra "compare": pip install "attnmath[compare]"'
+MISSING = (
+    'performer-pytorch is not installed; it comes with the extra "compare": pip install "attention-checked[compare]"'
+)
 
 
 def softmax_of(scores: np.ndarray) -> np.ndarray:
@@ -556,7 +558,7 @@ def test_the_command_names_bad_arguments(tmp_path: Path, monkeypatch, capsys) ->
 
 def test_the_shipped_table_holds_every_measurement() -> None:
     rows, record = comparison.load_table(), comparison.load_provenance()
-    data = resources.files("attnmath") / "data" / "public_implementations.csv"
+    data = resources.files("attnlab") / "data" / "public_implementations.csv"
     assert hashlib.sha256(data.read_bytes()).hexdigest() == record["sha256"]
     assert {comparison._key(task) for task in comparison.tasks()} == comparison._keys(rows)
     assert {"performer-pytorch", "linformer", "torch", "numpy"} <= set(record["versions"])

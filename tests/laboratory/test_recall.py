@@ -38,7 +38,9 @@ from attnlab.recall.table import (
 from attnmath import sparsity
 
 resource = pytest.importorskip("resource")
-torch = pytest.importorskip("torch", reason="torch is optional: install attnmath[train] to test the experiment")
+torch = pytest.importorskip(
+    "torch", reason="torch is optional: install attention-checked[train] to test the experiment"
+)
 joblib = pytest.importorskip("joblib")
 from tqdm import tqdm  # noqa: E402
 
@@ -349,7 +351,7 @@ def test_a_table_replaced_while_it_is_opened_is_not_written(tmp_path: Path, monk
 def test_the_shipped_table_is_complete() -> None:
     rows, record = results.load_results(), results.load_provenance()
     assert len(rows) == record["runs"] and set(record["attention"]) == set(ATTENTION_NAMES)
-    stored = resources.files("attnmath") / "data" / "recall.csv"
+    stored = resources.files("attnlab") / "data" / "recall.csv"
     assert hashlib.sha256(stored.read_bytes()).hexdigest() == record["sha256"]
     assert record["command"].startswith("python -m attnlab.recall") and "torch" in record["versions"]
     assert record["devices"] == ["cpu"] and record["seed"] == list(SEEDS) and record["rate"] == list(RATES)
@@ -397,11 +399,11 @@ def test_best_cells_choose_the_rate_by_validation() -> None:
         ),
         (lambda: training.run(small(), 3), TypeError, "device: expected"),
         (lambda: sweep.sweep([], "t.csv", device="abacus"), ValueError, "device: expected one that torch finds"),
-        (lambda: sweep.sweep([1], "t.csv"), TypeError, "settings: expected an? attnmath Settings, got int"),
+        (lambda: sweep.sweep([1], "t.csv"), TypeError, "settings: expected an attnlab Settings, got int"),
         (lambda: sweep.sweep([], 3), TypeError, "path: expected a path"),
         (lambda: sweep.sweep([], "t.csv", jobs=0), ValueError, "jobs: expected a number of processes"),
-        (lambda: training.run(None), TypeError, "settings: expected an? attnmath Settings"),
-        (lambda: training.measure(None, small()), TypeError, "model: expected an? attnmath Recaller"),
+        (lambda: training.run(None), TypeError, "settings: expected an attnlab Settings"),
+        (lambda: training.measure(None, small()), TypeError, "model: expected an attnlab Recaller"),
         (lambda: models.Recaller("decay", 0.5, 4, 8, None), TypeError, "generator: expected an? torch Generator"),
         (lambda: sweep.grid(designs=("depth",)), ValueError, "designs: expected one of concentration, width, pairs"),
         (lambda: results.best_cells([{}]), ValueError, "rows: expected a row with attention"),
@@ -638,7 +640,7 @@ def test_results_that_lack_something_are_named() -> None:
             "validation": 0.5}  # fmt: skip
     for call, words in (
         (lambda: results.recall(cell), "cell: expected at least 2 runs, got 1: one has no standard error"),
-        (lambda: results.recall(3), "cell: expected an attnmath Cell, got int"),
+        (lambda: results.recall(3), "cell: expected an attnlab Cell, got int"),
         (lambda: results.by_seed([cell, cell_of(runs=[{"seed": 1, "recall": 0.5}])], "recall"),
          r"cells: expected the same seeds in every cell, got \[\[0\], \[1\]\]"),
         (lambda: results.by_seed("ab", "S"), "cells: expected a list of Cell, got str"),
@@ -649,7 +651,7 @@ def test_results_that_lack_something_are_named() -> None:
         (lambda: results.choose([cell], unit="no"), "unit: expected True or False"),
         (lambda: results.choose([cell], head="4"), "head: expected a number"),
         (lambda: results.choose([cell], head=5, unit=True), "head, unit: expected the settings of at least one of the"),
-        (lambda: results.choose([run]), "cells: expected an attnmath Cell, got dict"),
+        (lambda: results.choose([run]), "cells: expected an attnlab Cell, got dict"),
         (lambda: results.interval(results.Estimate(0.5, 0.1), 3, 0.0), "coverage: expected a number between 0 and 1"),
         (lambda: results.best_cells("ab"), "rows: expected rows of the table, got str"),
         (lambda: results.best_cells([3]), "rows: expected a row of the table, got int 3"),
@@ -742,7 +744,7 @@ def test_a_file_system_without_locks_serves_as_well(tmp_path: Path, monkeypatch:
 def test_a_table_is_not_overwritten_by_its_record(module: str, tmp_path: Path) -> None:
     """The record of NAME.csv is NAME.json, so that a table of this name would be lost."""
     path = tmp_path / "runs.json"
-    command = [sys.executable, "-m", f"attnmath.{module}", "--out", str(path)]
+    command = [sys.executable, "-m", f"attnlab.{module}", "--out", str(path)]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 2 and f"got {path}, its record" in said.stderr and said.stderr.count("\n") == 1
     with pytest.raises(ValueError, match="path: expected a table such as .*runs.csv, got .*runs.json"):

@@ -23,7 +23,9 @@ from attnlab.translation.table import COLUMNS, DESIGN_NAMES, EXTRA_PAIRS, MAIN, 
 from attnlab.translation.task import BEGIN, END, KINDS, PAD, SOURCE, TARGET
 from attnmath.fixed_attention.fixed_patterns import fixed_patterns
 
-torch = pytest.importorskip("torch", reason="torch is optional: install attnmath[train] to test the experiment")
+torch = pytest.importorskip(
+    "torch", reason="torch is optional: install attention-checked[train] to test the experiment"
+)
 pytest.importorskip("joblib")
 pytest.importorskip("tqdm")
 

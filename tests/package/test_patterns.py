@@ -96,9 +96,7 @@ def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
 def test_tridiagonal_eigenvalues_scale(scale: float) -> None:
     for below, above in ((1.0, 1.0), (0.5, -0.75), (4.0, 0.5), (0.0, 1.0)):
         found = patterns.tridiagonal_eigenvalues(4, below * scale, 0, above * scale)
-        np.testing.assert_allclose(
-            found, scale * patterns.tridiagonal_eigenvalues(4, below, 0, above), rtol=1e-13
-        )
+        np.testing.assert_allclose(found, scale * patterns.tridiagonal_eigenvalues(4, below, 0, above), rtol=1e-13)
     assert patterns.tridiagonal_eigenvalues(1, 1e-300, 2.0, 1e300)[0] == pytest.approx(2.0)
 
 
@@ -147,9 +145,7 @@ def test_eigenvalues_come_in_the_order_of_their_formula(n: int) -> None:
     k = np.arange(1, n + 1)
     for b, a, c in ((0.5, 2.0, 0.25), (-3.0, 1.0, -4.0), (1e-160, 0.0, 1e-160), (8.0, -1.0, 0.5)):
         expected = a + 2 * np.sqrt(abs(b)) * np.sqrt(abs(c)) * np.cos(np.pi * k / (n + 1))
-        np.testing.assert_allclose(
-            patterns.tridiagonal_eigenvalues(n, b, a, c), expected, rtol=1e-13, atol=1e-175
-        )
+        np.testing.assert_allclose(patterns.tridiagonal_eigenvalues(n, b, a, c), expected, rtol=1e-13, atol=1e-175)
         turned = patterns.tridiagonal_eigenvalues(n, -b, a, c)
         np.testing.assert_allclose(turned, a + 1j * (expected - a), rtol=1e-13, atol=1e-15)
     with pytest.raises(ValueError, match="below, diagonal, above: expected a result within the range"):
@@ -161,9 +157,7 @@ def test_masked_and_renormalised_weights_row_by_row() -> None:
     mask = np.asarray([[True, False, True], [False, True, False], [True, True, True]])
     kept = np.where(mask, A, 0)
     np.testing.assert_array_equal(patterns.masked_weights(A, mask), kept)
-    np.testing.assert_allclose(
-        patterns.renormalised(A, mask), kept / kept.sum(axis=1, keepdims=True), rtol=1e-15
-    )
+    np.testing.assert_allclose(patterns.renormalised(A, mask), kept / kept.sum(axis=1, keepdims=True), rtol=1e-15)
     spread = patterns.uniform_attention([[True, False, True, True], [False, True, False, False]])
     np.testing.assert_allclose(spread, [[1 / 3, 0, 1 / 3, 1 / 3], [0, 1, 0, 0]], rtol=1e-15)
     for bad in ([True, True], [[[True]]], [[True, True], [False, False]]):

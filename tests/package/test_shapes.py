@@ -20,9 +20,9 @@ import pytest
 from array_api_compat import is_torch_array
 from backends import both_backends, make, torch_or_skip
 from beartype.door import is_bearable
+from hostile_calls import DRAWING, FIGURES, MEASURING, OTHERS
 from jaxtyping import AbstractArray, Float, Int, TypeCheckError, jaxtyped
 from numpy.typing import NDArray
-from test_hostile_figures import DRAWING, FIGURES, MEASURING, OTHERS
 
 from attnlab.heads import Decoders, Heads, encoder, load_decoders, load_heads
 from attnlab.heads.encoder import Encoder
@@ -94,21 +94,18 @@ CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
     "expansion.expanded_attention": {"causal": lambda: False},
     "kernels.linear_attention": {"causal": lambda: False},
     "kernels.linear_attention_recurrent": {"Q": lambda: rows(7, 5, 2)},
-    **{
-        f"random_features.attention.{name}": {"causal": lambda: False}
-        for name in ("attention_estimate", "performer_attention")
-    },
+    **{f"performer.{name}": {"causal": lambda: False} for name in ("attention_estimate", "performer_attention")},
     **{f"residual_attention.{name}": ANY_MATRIX for name in ("largest_entries", "low_rank_plus_sparse")},
     "residual_attention.linformer_weights": {"E": lambda: rows(4, 5), "F": lambda: rows(4, 5)},
-    "random_features.attention.kernel_estimate": {"X": lambda: rows(7, 3, 2), "Y": lambda: rows(5, 2)},
+    "performer.kernel_estimate": {"X": lambda: rows(7, 3, 2), "Y": lambda: rows(5, 2)},
     "initialisation.measured_gains": {"x": lambda: [1.0, 2.0, 3.0]},
     "online.summarise": {"S": lambda: rows(3, 5)},
     **{
-        f"random_features.optimal.optimal_{name}": {"X": lambda: rows(3, 2), "Y": lambda: rows(5, 2)}
+        f"optimal.optimal_{name}": {"X": lambda: rows(3, 2), "Y": lambda: rows(5, 2)}
         for name in ("gerf", "sderf", "aderf")
     },
     **{
-        f"random_features.variance.{name}_variance": {"x": lambda: rows(3, 2), "y": lambda: rows(3, 2)}
+        f"variance.{name}_variance": {"x": lambda: rows(3, 2), "y": lambda: rows(3, 2)}
         for name in ("trigonometric", "positive", "hyperbolic", "gerf", "sderf", "aderf")
     },
 }
@@ -201,7 +198,7 @@ def parts(result: Any, hint: Any) -> Iterator[tuple[Any, Any]]:
 def records(result: Any, hint: Any) -> Iterator[Any]:
     """Yield the dataclasses and named tuples of the package in a result."""
     for item, _ in parts(result, hint):
-        if type(item).__module__.startswith("attnmath.") and (
+        if type(item).__module__.startswith(("attnmath.", "attnlab.")) and (
             dataclasses.is_dataclass(item) or hasattr(item, "_fields")
         ):
             yield item
@@ -394,7 +391,7 @@ def signatures() -> Iterator[tuple[str, dict[str, Any]]]:
     for module in sorted({function.__module__ for function in FUNCTIONS.values()}):
         for name, kind in vars(sys.modules[module]).items():
             if inspect.isclass(kind) and kind.__module__ == module and not name.startswith("_"):
-                name = f"{module.removeprefix('attnmath.')}.{name}"
+                name = f"{hostile.key(module)}.{name}"
                 yield name, typing.get_type_hints(kind)
                 for method, function in inspect.getmembers(kind, inspect.isfunction):
                     if not method.startswith("_") and function.__module__ == module:
@@ -414,7 +411,7 @@ def test_an_array_without_its_shape_is_found(hint: Any) -> None:
 
 
 def test_the_package_imports_neither_torch_nor_the_checker() -> None:
-    modules = ", ".join(f"attnmath.{name}" for name in hostile.MODULES)
+    modules = ", ".join(hostile.MODULES.values())
     program = f"import {modules}, sys; print({{'torch', 'beartype'}} & {{*sys.modules}})"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert said.strip() == "set()"

@@ -117,8 +117,8 @@ def test_what_a_notebook_needs_is_found_through_the_package(tmp_path: Path) -> N
     (package / "__init__.py").write_text("", encoding="utf-8")
     (package / "deep.py").write_text("from attnmath import deeper\n", encoding="utf-8")
     (package / "deeper.py").write_text("import torch\ndef f():\n    import joblib\n", encoding="utf-8")
-    assert plain.needs(notebook(plain.code_cell("from attnmath import deep", "c")), package) == {"torch"}
-    assert plain.needs(notebook(plain.code_cell("import attnmath", "c")), package) == set()
+    assert plain.needs(notebook(plain.code_cell("from attnmath import deep", "c")), tmp_path) == {"torch"}
+    assert plain.needs(notebook(plain.code_cell("import attnmath", "c")), tmp_path) == set()
     extras = {"torch": ["torch>=2"], "train": ["joblib>=1", "torch>=2"], "model": ["tokenizers"]}
     assert plain.extras_for({"joblib", "os"}, extras) == ["train"]
     assert plain.extras_for({"joblib", "torch"}, extras) == ["train"], "one where one is enough"

@@ -2,7 +2,7 @@
 
 The model is a local directory in Hugging Face's layout: `config.json`, `tokenizer.json` and
 `model.safetensors`. Nothing is downloaded and no pickle is loaded. Reading a directory
-needs the packages safetensors and tokenizers (``pip install attnmath[model]``).
+needs the packages safetensors and tokenizers (``pip install "attention-checked[model]"``).
 """
 
 from __future__ import annotations

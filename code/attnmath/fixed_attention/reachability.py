@@ -1,8 +1,8 @@
 """What can reach what through layers of sparse attention (report, section 2.3.3).
 
 A mask has the shape (n, n), True where a query may see a key, as in `attnmath.operator.attention`. The layers are
-given first layer first. Position j reaches position i when there is a route j, a, b, ..., i on which each position is seen, in its
-layer, by the next one. Whether a trained model sends anything along a route is another question.
+given first layer first. Position j reaches position i when there is a route j, a, b, ..., i on which each position is
+seen, in its layer, by the next one. Whether a trained model sends anything along a route is another question.
 """
 
 from __future__ import annotations

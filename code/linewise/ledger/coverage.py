@@ -75,11 +75,11 @@ class Source:
 
 
 def read_sources(root: str | Path) -> list[Source]:
-    """Return the tables of a book's sources, in the order of its conventions.
+    """Return the tables of a book's sources, in the order of its conventions; several sources may share one.
 
     Raises `LedgerError` when a table is not well-formed.
     """
-    return [_source(Path(root, source.table)) for source in conventions_of(root).sources]
+    return [_source(Path(root, table)) for table in dict.fromkeys(s.table for s in conventions_of(root).sources)]
 
 
 def deciding(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -237,8 +237,8 @@ def observation(
     side = "more" if relation == ">" else "less"
     text = (
         f"{of} is {shown(observed)} over {units}; the sentence asks for {side} than {reference:g}, which the "
-        f"measurement {_OUTCOME_WORDS[outcome]}. In the comparison ({name}) the value is {shown(absent)}, which would not "
-        "support the sentence."
+        f"measurement {_OUTCOME_WORDS[outcome]}. In the comparison ({name}) the value is {shown(absent)}, which would "
+        "not support the sentence."
     )
     details = {"observed": shown(observed), "null": f"{name}: {shown(absent)}", "units": units}
     return Evidence("observation", _sentence(text), details, outcome)

@@ -2,7 +2,7 @@
 
 projections : the random matrices, independent or orthogonal.
 maps : the six feature maps, from trigonometric to FAVOR#.
-attention : attention in linear time by features.
+performer : attention in linear time by features.
 variance, orthogonal : exact variances, of independent and of orthogonal features.
 optimal : the parameters of FAVOR++ and FAVOR# that fit given queries and keys.
 """
