@@ -14,6 +14,7 @@ A book keeps them in ``linewise.yml`` in its folder; what it leaves out is as in
     grades:                         # how a corrected sentence is wrong, gravest first, with its heading on the page
       slip of notation: {heading: Slips of notation, brief: yes}     # brief: an entry is what holds, and no more
     reasons: {heading: a title}     # why a sentence may need no claim
+    texts: [guide]                  # further folders whose pages, notebooks and docstrings name places and equations
 """
 
 from __future__ import annotations
@@ -95,10 +96,20 @@ class Conventions:
     grades: dict[str, Grade]
     reasons: dict[str, str]
     chapters: str = "chapters"
+    texts: tuple[str, ...] = ()
 
     def by_check(self, *checks: str) -> list[str]:
         """Return the verdicts that one of the checks gives."""
         return [name for name, verdict in self.verdicts.items() if verdict.check in checks]
+
+    def standard_names(self, verdict: str) -> list[str]:
+        """Return the standard verdicts that the verdict's check gives: it looks like them.
+
+        >>> own = Conventions((), {"seen": Verdict("measure", "measured on data")}, {}, {})
+        >>> own.standard_names("seen"), standard().standard_names("proved")
+        (['measured'], ['proved'])
+        """
+        return standard().by_check(self.verdicts[verdict].check)
 
     def source_of(self, section: str) -> tuple[Source, str]:
         """Return the source that a section is of, and the section's number in it.
@@ -183,7 +194,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
     allowed = [f.name for f in fields(Conventions)]
     if unknown := sorted(set(map(str, given)) - set(allowed)):
         raise ConventionError(f"{where}: expected of {', '.join(allowed)}, got {', '.join(unknown)}")
-    kinds = {"sources": list, "verdicts": dict, "grades": dict, "reasons": dict, "chapters": str}
+    kinds = {"sources": list, "verdicts": dict, "grades": dict, "reasons": dict, "chapters": str, "texts": list}
     for name, kind in kinds.items():
         if name in given and not isinstance(given[name], kind):
             raise ConventionError(f"{where}: {name}: expected a {kind.__name__}, got {given[name]!r}")
@@ -201,6 +212,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
         grades,
         {str(name): str(what) for name, what in given["reasons"].items()},
         given.get("chapters", "chapters"),
+        tuple(map(str, given.get("texts", ()))),
     )
 
 

@@ -1,4 +1,4 @@
-"""Symbols: derivations whose lines are verified one by one, the rules they use, and results by module."""
+"""Derivations whose lines are verified one by one, the rules that they use, and random quantities as symbols."""
 
 from linewise.derive import rules
 from linewise.derive.derivation import Derivation, DerivationError, collected, identity

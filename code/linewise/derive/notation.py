@@ -1,4 +1,4 @@
-r"""How derivations look: mathematics in the book's notation, reasons in words with formulas between dollar signs."""
+r"""How derivations look: mathematics in one notation, reasons in words with formulas between dollar signs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sympy.printing.precedence import PRECEDENCE
 
 from linewise.derive.expectation import E, Var
 
-# The letters of the book's vectors in the order in which a product names them: queries before keys before values.
+# Vectors of which a product names the components in this order, after those of all other vectors.
 _LETTERS = "xqkv"
 
 
 class _Printer(LatexPrinter):
-    """Sums with one sign for each index, expectations as E[...], queries before keys."""
+    """Sums with one sign for each index, expectations as E[...], the letters of a product in their order."""
 
     def _as_ordered_terms(self, expression: sp.Expr, order: Any = None) -> list[sp.Expr]:
         """Begin a sum with a term without a minus sign, where it has one: E[X^2] - E[X]^2."""
@@ -92,7 +92,7 @@ _PRINTER = _Printer({"ln_notation": False, "mul_symbol": None, "fold_short_frac"
 
 
 def latex(expression: Any) -> str:
-    r"""Return an expression in the notation of the book.
+    r"""Return an expression in the notation of derivations.
 
     >>> i = sp.Symbol("i", integer=True)
     >>> latex(sp.Sum(sp.Symbol("x") ** i, (i, 1, sp.Symbol("n"))))

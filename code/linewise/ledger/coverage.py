@@ -4,12 +4,12 @@ The conventions of a book (`linewise.conventions`) name the table of each source
 of its source, the number of sentences in each paragraph of each section, and has one row for each heading and each
 sentence::
 
-    source: Section 5.1 of the textbook
-    shape: {"5.1": [2]}
+    source: Section 2.1 of a lecture
+    shape: {"2.1": [2]}
     rows:
-      - {at: 5.1 title, gist: "what attention is", none: heading}
-      - {at: 5.1 p1 s1, gist: "the formula of attention", equations: ["5.1.1"]}
-      - {at: 5.1 p1 s2, gist: "the same formula in words", none: repetition, of: 5.1 p1 s1}
+      - {at: 2.1 title, gist: "what a projection is", none: heading}
+      - {at: 2.1 p1 s1, gist: "the formula of a projection", equations: ["2.1.1"]}
+      - {at: 2.1 p1 s2, gist: "the same formula in words", none: repetition, of: 2.1 p1 s1}
 
 A sentence is decided by the claims whose place names its row, or `none` says why nothing needs to decide it.
 """
@@ -114,6 +114,12 @@ class Book:
         """Return how often each verdict was given by a check that ran, and how many claims are not decided."""
         return Counter(r.claim.verdict for r in self.rows if r.record or not r.claim.is_decided)
 
+    @property
+    def part(self) -> str:
+        """What the sections of all sources are called: the sources' own word, where they share one."""
+        words = {source.section for source in self.conventions.sources}
+        return words.pop() if len(words) == 1 else "section"
+
     def sections(self) -> Iterator[tuple[str, str, list[Row]]]:
         """Yield each section of the sources that has claims, what its heading says, and the claims."""
         gists = {s.section: s.gist for s in self.sentences if s.at.endswith("title")}
@@ -138,7 +144,7 @@ def problems(root: str | Path) -> list[str]:
     """
     conventions, sources = conventions_of(root), read_sources(root)
     claims = [row.claim for row in collate(root)]
-    prose = list(_prose(Path(root), claims, conventions.chapters))
+    prose = list(_prose(Path(root), claims, conventions))
     tags = Counter(tag for where, text in prose if ".ipynb" in where for tag in tags_of(text))
     found = [problem for source in sources for problem in _misplaced(source)]
     found += _undecided(sources, claims, conventions)
@@ -262,20 +268,24 @@ class _Of:
     """How a text speaks of one source, which `places` and `section` name as in its conventions."""
 
     places: str
+    section: str
     sections: re.Pattern[str]
     sentences: re.Pattern[str]
     equations: re.Pattern[str] | None
 
     @classmethod
     def source(cls, places: str, section: str, letter: str) -> _Of:
-        """Return the patterns: "part 2 of the article", "article, part 2, paragraph 1", "article's equation (3)"."""
+        """Return the patterns: "part 2 of the essay", "essay, part 2, paragraph 1", "essay's equation (3)"."""
         word, number = _either_case(section), r"\d+(?:\.\d+)*"
         if not places:
             alone = re.compile(rf"\b{word}s?\s" + _listed(number))
-            return cls("", alone, re.compile(rf"{word}\s({number}), paragraph (\d+)(?:, sentence (\d+))?"), None)
+            return cls(
+                "", section, alone, re.compile(rf"{word}\s({number}), paragraph (\d+)(?:, sentence (\d+))?"), None
+            )
         name = _either_case(places)
         return cls(
             places,
+            section,
             re.compile(
                 rf"{name}(?:['’]s)?,?\s{section}s?\s{_listed(number)}|\b{section}s?\s{_listed(number)} of the {places}"
             ),
@@ -338,7 +348,7 @@ def _mentions_of(of: _Of, letter: str, text: str, known: _Known) -> Iterator[str
         # "section 2.1" alone may be of any source that has sections.
         elsewhere = () if of.places else [f"{other.places}.{number}" for other, _ in known.sources if other.places]
         if not known.sections & {f"{dotted}{number}", *elsewhere}:
-            yield f"no section {number}" if not of.places else f"no part {number} of the {of.places}"
+            yield f"no {of.section} {number}" + (f" of the {of.places}" if of.places else "")
     for section, paragraph, sentence in of.sentences.findall(text):
         elsewhere = () if of.places else [f"{other.places}." for other, _ in known.sources if other.places]
         if not any(f"{word}{section} p{paragraph} s{sentence or 1}" in known.places for word in (dotted, *elsewhere)):
@@ -348,18 +358,24 @@ def _mentions_of(of: _Of, letter: str, text: str, known: _Known) -> Iterator[str
         yield from (f"no {of.places} equation ({n})" for n in numbers if f"{letter}.{n}" not in known.displayed)
 
 
-def _prose(root: Path, claims: list[Claim], chapters: str) -> Iterator[tuple[str, str]]:
+def _prose(root: Path, claims: list[Claim], conventions: Conventions) -> Iterator[tuple[str, str]]:
     """Yield every text of the book that may name a section or an equation, and where it is."""
     for claim in claims:
         parts = (claim.title, claim.reading, claim.holds, claim.scope, claim.reason)
         yield f"claim {claim.id}", "\n".join(part for part in parts if part)
-    for page in [*root.glob("*.md"), *root.glob(f"{chapters}/**/*.md"), *root.glob("guide/*.md")]:
+    folders = (conventions.chapters, *conventions.texts)
+    for page in [*root.glob("*.md"), *_below(root, folders, "md")]:
         yield page.name, page.read_text(encoding="utf-8")
-    for path in [*sorted(root.glob(f"{chapters}/**/*.ipynb")), *sorted(root.glob("guide/*.ipynb"))]:
-        if ".ipynb_checkpoints" not in path.parts:
-            yield from _notebook_prose(path)
-    for path in sorted(root.glob("code/**/*.py")):
+    for path in _below(root, folders, "ipynb"):
+        yield from _notebook_prose(path)
+    for path in _below(root, conventions.texts, "py"):
         yield from ((f"{path.name}: {name}", text) for name, text in _docstrings(path.read_text(encoding="utf-8")))
+
+
+def _below(root: Path, folders: Iterable[str], suffix: str) -> list[Path]:
+    """Return the files of a kind below folders of a book; what an editor keeps of notebooks is left out."""
+    found = [path for folder in folders for path in sorted(root.glob(f"{folder}/**/*.{suffix}"))]
+    return [path for path in found if ".ipynb_checkpoints" not in path.parts]
 
 
 @cache  # of a file's text: the book is read again and again while its sources stay as they are

@@ -1,6 +1,7 @@
 r"""Extensions of Sphinx that show what the ledger knows: ``extensions: [linewise.pages]``.
 
-* A card in an executed notebook gets links to the ledger and to its sentence; a builder without scripts sets it.
+* A card in an executed notebook gets links to the ledger and to its sentence, a derivation its reasons beside or below
+  its lines; a builder without scripts sets both.
 * The pages ``ledger``, ``errata`` and ``coverage`` include a template of the same name, ``{% include "ledger.md" %}``;
   readers filter and sort them in their browser. ``linewise_filled_pages`` names further pages that use the templates.
 * The roles ``{verdict}``, ``{card}`` and ``{claims}`` and the directive ``{claim-entry}`` serve them and any page.
@@ -32,6 +33,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_event("linewise-context")
     app.connect("config-inited", publish)
     app.add_css_file("verdicts.css")
+    app.add_js_file("derivations.js")
     for part in (numbered_equations, ledger_pages, claim_filter, print_cards):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from linewise.conventions import SafeLoader
 from linewise.ledger import Row
 from linewise.ledger.claims import MIME
 from linewise.ledger.collate import records_of
@@ -19,7 +22,8 @@ _SIGNS = {
     r"\\ell\b": "l",
     r"\$": "",
 }
-_CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
+# Words of Chinese, Japanese and Korean: a term in the language of the source is glossed in them.
+_GLOSS = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 
 
 def plain(text: str) -> str:
@@ -52,14 +56,29 @@ def in_book_order(root: Path, rows: Iterable[Row]) -> list[str]:
     A claim that is not decided has no check, and comes last in its chapter.
     """
     contents = root / "_toc.yml"
-    text = contents.read_text(encoding="utf-8") if contents.is_file() else ""
-    pages = {page: rank for rank, page in enumerate(re.findall(r"file: (\S+)", text))}
+    listed = yaml.load(contents.read_text(encoding="utf-8"), Loader=SafeLoader) if contents.is_file() else None
+    pages = {page: rank for rank, page in enumerate(_files(listed))}
     rows = list(rows)
     checks: dict[str, int] = {}
     for page in dict.fromkeys(row.page for row in rows):
         checks |= {record["claim"]: rank for rank, record in enumerate(records_of(root / f"{page}.ipynb"))}
     key = {r.claim.id: (pages.get(r.page, len(pages)), r.page, checks.get(r.claim.id, len(rows))) for r in rows}
     return sorted(key, key=lambda name: key[name])
+
+
+def _files(contents: Any) -> Iterator[str]:
+    """Yield the pages that a table of contents lists, in its order, each as Sphinx names it.
+
+    >>> list(_files({"root": "intro", "parts": [{"chapters": [{"file": "a/b.ipynb"}, {"url": "c"}, {"file": "d"}]}]}))
+    ['a/b', 'd']
+    """
+    if isinstance(contents, dict):
+        if isinstance(contents.get("file"), str):
+            yield re.sub(r"\.(?:md|ipynb|rst)$", "", contents["file"])
+        contents = list(contents.values())
+    if isinstance(contents, list):
+        for part in contents:
+            yield from _files(part)
 
 
 def sections_of(rows: Iterable[Row]) -> set[str]:
@@ -74,8 +93,11 @@ def chapters_of(root: Path, rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(page[name] for name in in_book_order(root, rows)))
 
 
-def chinese_words(root: Path, pages: Iterable[str]) -> dict[str, str]:
-    """Return the Chinese words in the part of a chapter that checks a claim, from one heading to the next."""
+def glosses(root: Path, pages: Iterable[str]) -> dict[str, str]:
+    """Return the glosses in the part of a chapter that checks a claim, from one heading to the next.
+
+    A gloss is a term in Chinese, Japanese or Korean, the language of a source that a book in English checks.
+    """
     found: dict[str, str] = {}
     for page in pages:
         for claims, words in _parts(_cells(root, page)):
@@ -84,7 +106,7 @@ def chinese_words(root: Path, pages: Iterable[str]) -> dict[str, str]:
 
 
 def _parts(cells: Iterable[dict[str, Any]]) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the claims that each part of a chapter checks, and the Chinese words of its text."""
+    """Yield the claims that each part of a chapter checks, and the glosses of its text."""
     claims: list[str] = []
     words: list[str] = []
     for cell in cells:
@@ -93,7 +115,7 @@ def _parts(cells: Iterable[dict[str, Any]]) -> Iterator[tuple[list[str], list[st
             if re.match(r"#{1,6} ", source):
                 yield claims, words
                 claims, words = [], []
-            words += _CHINESE.findall(source)
+            words += _GLOSS.findall(source)
         for output in cell.get("outputs", []):
             if MIME in output.get("data", {}):
                 claims.append(output["data"][MIME]["claim"])

@@ -26,7 +26,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import ReferenceRole, SphinxDirective, SphinxRole
 from sphinx.writers.html5 import HTML5Translator
 
-from linewise.conventions import conventions_of
+from linewise.conventions import Conventions, conventions_of, standard
 from linewise.ledger import Row, audit
 from linewise.ledger.claims import MIME, Claim
 from linewise.ledger.coverage import Book
@@ -64,8 +64,8 @@ def book_of(app: Sphinx) -> Book:
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Fill the templates of a page, and hand Sphinx the notebooks without their records."""
     if str(app.env.doc2path(docname)).endswith(".ipynb"):
-        source[0] = json.dumps(without_records(json.loads(source[0])))
-    elif docname in (*PAGES, *app.config.linewise_filled_pages):
+        source[0] = json.dumps(without_records(json.loads(source[0]), conventions_of(app.srcdir)))
+    elif docname in filled(app):
         loader = FileSystemLoader(Path(__file__).parent / "templates")
         templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         root = Path(app.srcdir)
@@ -83,22 +83,50 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
             logger.warning("ledger: %s", problem, location=docname)
 
 
-def without_records(notebook: dict[str, Any]) -> dict[str, Any]:
+def filled(app: Sphinx) -> tuple[str, ...]:
+    """Return the pages that are filled."""
+    return (*PAGES, *app.config.linewise_filled_pages)
+
+
+def read_anew(app: Sphinx, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
+    """Have Sphinx read the filled pages in every build: what fills them may have changed while they have not."""
+    return [page for page in filled(app) if page in env.found_docs]
+
+
+def without_records(notebook: dict[str, Any], conventions: Conventions | None = None) -> dict[str, Any]:
     """Take the records out of a notebook: a page shows the card beside each, and Sphinx warns of what it cannot.
 
-    The cards and derivations get the signs that a book prints.
+    The cards and derivations get the signs that a book prints, and with the book's conventions each card the look of
+    its verdict.
     """
+    known = conventions or standard()
     for shown in (output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", [])):
         shown.pop(MIME, None)
         stored = "".join(shown.get("text/html", ""))
         if _OF_A_CLAIM.search(stored):
-            shown["text/html"] = signs.in_html(stored)
+            shown["text/html"] = signs.in_html(_VERDICT_OF.sub(lambda card: _dressed(card[0], card[1], known), stored))
     return notebook
 
 
-def badge(verdict: str) -> nodes.inline:
+def _dressed(card: str, kind: str, conventions: Conventions) -> str:
+    """Return the beginning of a stored card with the classes that the style sheet knows."""
+    names = {verdict.replace(" ", "-"): verdict for verdict in conventions.verdicts}
+    return card + "".join(f" {c}" for c in classes_of(names[kind], conventions)[1:]) if kind in names else card
+
+
+def classes_of(verdict: str, conventions: Conventions) -> list[str]:
+    """Return the classes of a verdict: its own, and that of the standard verdict of its check, which has a look.
+
+    >>> classes_of("not decided", standard())
+    ['verdict-not-decided']
+    """
+    names = [verdict, *(name for name in conventions.standard_names(verdict) if name != verdict)]
+    return ["verdict-" + name.replace(" ", "-") for name in names]
+
+
+def badge(verdict: str, conventions: Conventions) -> nodes.inline:
     """Return a verdict as a coloured word; its icon comes from the style sheet."""
-    return nodes.inline(verdict, verdict, classes=["verdict-badge", "verdict-" + verdict.replace(" ", "-")])
+    return nodes.inline(verdict, verdict, classes=["verdict-badge", *classes_of(verdict, conventions)])
 
 
 class VerdictRole(SphinxRole):
@@ -106,11 +134,11 @@ class VerdictRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the badge, or a message when there is no such verdict."""
-        verdicts = book_of(self.env.app).verdicts
-        if self.text not in verdicts:
-            message = f"verdict: expected one of {', '.join(verdicts)}, got {self.text!r}"
+        known = book_of(self.env.app).conventions
+        if self.text not in known.verdicts:
+            message = f"verdict: expected one of {', '.join(known.verdicts)}, got {self.text!r}"
             return [], [self.inliner.reporter.error(message, line=self.lineno)]
-        return [badge(self.text)], []
+        return [badge(self.text, known)], []
 
 
 class Entry(nodes.container):
@@ -128,8 +156,8 @@ def entry_id(claim: Claim) -> str:
 
 @cache
 def words_of_all(app: Sphinx) -> dict[str, str]:
-    """Return the Chinese words by which each claim can be found: those of the part of the chapter that checks it."""
-    return findable.chinese_words(Path(app.srcdir), dict.fromkeys(row.page for row in book_of(app).rows))
+    """Return the glosses by which each claim can be found: those of the part of the chapter that checks it."""
+    return findable.glosses(Path(app.srcdir), dict.fromkeys(row.page for row in book_of(app).rows))
 
 
 def word_lists(app: Sphinx) -> list[str]:
@@ -170,22 +198,26 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
 
 
 _OF_A_CLAIM = re.compile('class="(?:claim-card|derivation)[ "]')
+_VERDICT_OF = re.compile(r'<details class="claim-card verdict-([^\s"]+)')
 _CARD = re.compile(r'(<details class="claim-card [^>]* id="claim-([^"]+)">.*?)(</details>)', re.DOTALL)
 
 
 def link_cards(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """End each card with links to its entry in the ledger, and to its sentence in the coverage table."""
+    """End each card with links to its entry in the ledger, and to its sentence in the coverage, where they are."""
     if "claim-card" not in context.get("body", ""):
         return
     uri, spoken = partial(app.builder.get_relative_uri, page), book_of(app).conventions.place
     sections = {row.anchor: "" if row.claim.is_own else row.claim.places[0].split()[0] for row in book_of(app).rows}
 
     def linked(card: re.Match[str]) -> str:
-        links = [f'<a href="{uri("ledger")}#ledger-{card[2]}">in the ledger</a>']
-        if section := sections.get(f"claim-{card[2]}"):
+        links = []
+        if "ledger" in app.env.found_docs:
+            links.append(f'<a href="{uri("ledger")}#ledger-{card[2]}">in the ledger</a>')
+        if (section := sections.get(f"claim-{card[2]}")) and "coverage" in app.env.found_docs:
             target = f"{uri('coverage')}#coverage-{section.replace('.', '-')}"
             links.append(f'<a href="{target}">{spoken(section)}, sentence by sentence</a>')
-        return f'{card[1]}<p class="claim-links">This claim {", ".join(links)}</p>{card[3]}'
+        shown = f'<p class="claim-links">This claim {", ".join(links)}</p>' if links else ""
+        return f"{card[1]}{shown}{card[3]}"
 
     context["body"] = _CARD.sub(linked, context["body"])
 
@@ -260,12 +292,17 @@ class CardRole(SphinxRole):
         if name == self.text:
             link["data"] = data_of_all(self.env.app)[row.claim.id] if self.env.docname == "coverage" else {}
             link["reftitle"] = f"{findable.plain(claim.title)} ({claim.id})"
-            link += badge(claim.verdict)
+            link += badge(claim.verdict, claim.conventions)
             return [link], []
         for k, part in enumerate(claim.title.split("$")):
             link += [nodes.math(part, part)] if k % 2 else list(signs.as_nodes(part))
         outcome = [nodes.strong("", claim.outcome, classes=["claim-outcome"])] if claim.outcome else []
-        return [badge(claim.verdict), *outcome, link, nodes.inline(name, name, classes=["claim-id"])], []
+        return [
+            badge(claim.verdict, claim.conventions),
+            *outcome,
+            link,
+            nodes.inline(name, name, classes=["claim-id"]),
+        ], []
 
     def address(self, row: Row) -> str:
         """Return where the card is.
@@ -291,5 +328,6 @@ def setup(app: Sphinx) -> None:
     app.add_role("claims", ClaimsRole())
     app.add_role("verdict", VerdictRole())
     app.add_role("card", CardRole())
+    app.connect("env-get-outdated", read_anew)
     app.connect("source-read", fill)
     app.connect("html-page-context", link_cards)

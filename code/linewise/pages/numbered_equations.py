@@ -1,6 +1,6 @@
-r"""Give every equation with a textbook number an address and an index entry.
+r"""Give every equation with a number of its source an address and an index entry.
 
-A display such as ``$$ q^T k \tag{5.1.3} $$`` gets the id and reference target ``equation-5.1.3``, so that
+A display such as ``$$ a^2 + b^2 \tag{5.1.3} $$`` gets the id and reference target ``equation-5.1.3``, so that
 ``[(5.1.3)](#equation-5.1.3)`` links to it from any page, and the index entry ``(5.1.3)``, so that the
 site's search finds it by its number.
 """

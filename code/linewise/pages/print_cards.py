@@ -3,6 +3,10 @@ r"""Cards and derivations where no script runs: in the book on paper, and in the
 A notebook stores a card, and each line of a derivation, as HTML. On paper LaTeX sets them, and an e-book needs formulas
 without scripts. So for these two builders the stored HTML becomes nodes of the document, with formulas that the builder
 itself sets. What it cannot read is an error: nothing of the evidence goes missing in silence.
+
+How they look on paper a style of the book says, which has to define the environments ``bookcard`` and
+``bookderivation``, the commands ``derivationname``, ``derivationleft``, ``derivationline`` and ``longformula``, and
+``piece``, a part of a formula before which a line may be broken.
 """
 
 from __future__ import annotations

@@ -23,10 +23,10 @@ _MARKUP = re.compile(r"(\\\(.*?\\\)|<code.*?</code>|<[^>]+>)", re.DOTALL)
 def split(text: str) -> Iterator[tuple[str, str]]:
     """Yield the parts of plain text, each with what it is: text, sub or sup.
 
-    >>> list(split("the report's d_k = e^-2"))
-    [('text', 'the report’s d'), ('sub', 'k'), ('text', ' = e'), ('sup', '−2')]
-    >>> list(split("fixed_patterns/rank at same_query"))
-    [('text', 'fixed_patterns/rank at same_query')]
+    >>> list(split("the sheet's d_k = e^-2"))
+    [('text', 'the sheet’s d'), ('sub', 'k'), ('text', ' = e'), ('sup', '−2')]
+    >>> list(split("least_squares/rank at same_row"))
+    [('text', 'least_squares/rank at same_row')]
     """
     plain, start = "", 0
     for sign in _SIGN.finditer(text):

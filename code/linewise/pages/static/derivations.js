@@ -1,0 +1,47 @@
+(() => {
+  "use strict";
+
+  // A link to a card, or to anything inside something folded, unfolds what it leads to.
+  function unfold() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target?.closest("details")) return;
+    for (let e = target; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+    target.scrollIntoView();
+  }
+
+  // A derivation has its reasons at the right of its lines, or under them where there is not room for both.
+  // All are measured before any is changed: a browser lays out a long page anew after each change.
+  function arrange(blocks) {
+    const narrow = matchMedia("(max-width: 720px)").matches;
+    const tooWide = (e) => e.scrollWidth > e.clientWidth + 1;
+    for (const block of blocks) block.classList.remove("stacked");
+    const crowded = blocks.map((block) => narrow || [block, ...block.querySelectorAll(".line > span")].some(tooWide));
+    blocks.forEach((block, i) => block.classList.toggle("stacked", crowded[i]));
+  }
+
+  // It happens when the page has been read, before most of it is shown. When the fonts have come, only the derivations
+  // that have their reasons at the right are looked at again: nothing that is right moves. A new width moves all.
+  const derivations = (also = "") => [...document.querySelectorAll(`.derivation${also}`)];
+  let article, width;
+  function begin() {
+    article = document.querySelector(".bd-article") ?? document.body;
+    width = article.clientWidth;
+    arrange(derivations());
+  }
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+
+  addEventListener("hashchange", unfold);
+  addEventListener("load", async () => {
+    await document.fonts.ready;
+    const mathjax = window.MathJax?.startup?.promise; // where it typesets, a formula was as wide as its TeX until now
+    await mathjax;
+    arrange(derivations(mathjax ? "" : ":not(.stacked)"));
+    unfold();
+    new ResizeObserver(() => {
+      if (article.clientWidth === width) return;
+      width = article.clientWidth;
+      requestAnimationFrame(() => arrange(derivations()));
+    }).observe(article);
+  });
+})();
