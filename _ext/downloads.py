@@ -11,7 +11,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from ledger_pages import without_records
 from plain_notebooks import Page, called, extras_for, needs, plain_notebook, required_name
 from pybtex.database import BibliographyData, parse_file
 from sphinx.application import Sphinx
@@ -46,7 +45,7 @@ def replace_downloads(app: Sphinx, exception: Exception | None) -> None:
         source = Path(app.env.doc2path(name))
         if source.suffix != ".ipynb":
             continue
-        notebook = without_records(json.loads(source.read_text(encoding="utf-8")))
+        notebook = json.loads(source.read_text(encoding="utf-8"))
         wanted = extras_for(needs(notebook, package), {key: extras[key] for key in ("torch", "train", "model")})
         named = f"[{','.join(wanted)}]" if wanted else ""
         requirement = f"attnmath{named} @ git+{repository}@{branch}"

@@ -33,8 +33,8 @@ from sphinx.search.en import SearchEnglish
 from terms import HAN, glossary_of
 from terms import PAGE as GLOSSARY
 
-from linewise.ledger.claims import section_in_words
 from linewise.ledger.coverage import anchor_of, tags_of
+from linewise.ledger.places import section_in_words
 
 SCRIPTS = Path(__file__).parent / "finding"
 #: Chinese; numbers of equations and sections; other numbers with a point, which nobody looks for; words.

@@ -10,7 +10,6 @@ role ``{claims}`12 <verdict=proved>` `` links to the ledger, filtered.
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache, partial
 from pathlib import Path
@@ -29,9 +28,10 @@ from sphinx.util import logging
 from sphinx.util.docutils import ReferenceRole, SphinxDirective, SphinxRole
 from sphinx.writers.html5 import HTML5Translator
 
-from linewise.ledger import VERDICTS, Row, audit
-from linewise.ledger.claims import MIME, Claim, section_in_words
+from linewise.ledger import VERDICTS, Row, audit, sentences
+from linewise.ledger.claims import Claim
 from linewise.ledger.coverage import Book
+from linewise.ledger.places import section_in_words
 
 logger = logging.getLogger(__name__)
 PAGES = ("intro", "guide/reading", "ledger", "errata", "coverage")
@@ -73,14 +73,12 @@ def book_of(app: Sphinx) -> Book:
 
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Fill the templates of a page, and hand Sphinx the notebooks without their records."""
-    if str(app.env.doc2path(docname)).endswith(".ipynb"):
-        source[0] = json.dumps(without_records(json.loads(source[0])))
-    elif docname in PAGES:
+    """Fill the templates of a page."""
+    if docname in PAGES:
         loader = FileSystemLoader(Path(__file__).parent / "templates")
         templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         root = Path(app.srcdir)
-        templates.filters |= {"md": markdown, "spoken": spoken, "plain": data.plain}
+        templates.filters |= {"md": markdown, "spoken": spoken, "plain": data.plain, "said": sentences.markup}
         templates.filters |= {
             "title_of": partial(data.title_of, root),
             "chapters_of": partial(data.chapters_of, root),
@@ -92,19 +90,6 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == "ledger":
         for problem in audit(app.srcdir):
             logger.warning("ledger: %s", problem, location=docname)
-
-
-def without_records(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Take the records out of a notebook: a page shows the card beside each, and Sphinx warns of what it cannot.
-
-    The cards and derivations get the signs that a book prints.
-    """
-    for shown in (output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", [])):
-        shown.pop(MIME, None)
-        stored = "".join(shown.get("text/html", ""))
-        if _OF_A_CLAIM.search(stored):
-            shown["text/html"] = signs.in_html(stored)
-    return notebook
 
 
 def badge(verdict: str) -> nodes.inline:
@@ -177,27 +162,6 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
             "data-book": str(order[claim.id]),
         }
     return found
-
-
-_OF_A_CLAIM = re.compile('class="(?:claim-card|derivation) ')
-_CARD = re.compile(r'(<details class="claim-card [^>]* id="claim-([^"]+)">.*?)(</details>)', re.DOTALL)
-
-
-def link_cards(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """End each card with links to its entry in the ledger, and to its sentence in the coverage table."""
-    if "claim-card" not in context.get("body", ""):
-        return
-    uri = partial(app.builder.get_relative_uri, page)
-    sections = {row.anchor: "" if row.claim.is_own else row.claim.places[0].split()[0] for row in book_of(app).rows}
-
-    def linked(card: re.Match[str]) -> str:
-        links = [f'<a href="{uri("ledger")}#ledger-{card[2]}">in the ledger</a>']
-        if section := sections.get(f"claim-{card[2]}"):
-            target = f"{uri('coverage')}#coverage-{section.replace('.', '-')}"
-            links.append(f'<a href="{target}">{section_in_words(section)}, sentence by sentence</a>')
-        return f'{card[1]}<p class="claim-links">This claim {", ".join(links)}</p>{card[3]}'
-
-    context["body"] = _CARD.sub(linked, context["body"])
 
 
 def visit_entry(translator: HTML5Translator, node: Entry) -> None:
@@ -302,5 +266,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("verdict", VerdictRole())
     app.add_role("card", CardRole())
     app.connect("source-read", fill)
-    app.connect("html-page-context", link_cards)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

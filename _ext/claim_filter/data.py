@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from linewise.ledger import Row
-from linewise.ledger.claims import MIME
+from linewise.ledger.card import MIME
 from linewise.ledger.collate import records_of
 
 _SIGNS = {

@@ -1,8 +1,7 @@
-"""Claims, their verdicts, and the card that shows a verdict in a page and stores it for machines."""
+"""Claims and their verdicts: what the sources say, and which check decides it."""
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass, fields
 from importlib import resources
@@ -17,7 +16,9 @@ except ImportError:
     from yaml import SafeLoader  # type: ignore[assignment]
 
 from linewise.derive.derivation import Derivation
+from linewise.ledger.card import Card, anchor_of
 from linewise.ledger.evidence import Evidence, LedgerError, agreement, derived
+from linewise.ledger.places import is_own, split_places
 
 #: What reads the book's tables.
 TABLES = SafeLoader
@@ -39,17 +40,13 @@ GRADES = (
     "degenerate case only",
     "slip of notation",
 )
-#: The mime type under which a card leaves its record in the cell's output.
-MIME = "application/vnd.attnmath.verdict+json"
-# The classes under which MathJax typesets the mathematics of a fragment.
-_TYPESET = "mathjax_process tex2jax_process"
-# The parts of a source that come before its first number.
-_UNNUMBERED = {"note.0": "Note, opening", "report.0": "Report, abstract"}
 OUTCOMES = ("supported", "contradicted", "undecided")
 _ID = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
 _PLACE = re.compile(r"(?:article|note|report|\d+)(?:\.\d+)* (?:title|p\d+ s\d+)|beyond [\w. ]+")
 #: How the name of a claims file ends, after the chapter's.
 CLAIMS_SUFFIX = ".claims.yml"
+# The fields that a card shows, and its record holds, beside the id.
+_SHOWN = ("title", "place", "reading", "verdict", "outcome", "holds", "grade", "scope")
 _NEEDED = {"title", "place", "reading", "verdict"}
 _FIELDS = _NEEDED | {"holds", "grade", "scope", "outcome", "reason"}
 #: Which further field each verdict needs; no other verdict may have it.
@@ -114,7 +111,7 @@ class Claim:
     @property
     def places(self) -> list[str]:
         """The sentences of the source that the claim decides."""
-        return [place.strip() for place in self.place.split(";")]
+        return split_places(self.place)
 
     @property
     def section(self) -> str:
@@ -124,12 +121,12 @@ class Claim:
     @property
     def is_own(self) -> bool:
         """Whether the statement is the book's own, and no sentence of a source."""
-        return self.place.startswith("beyond")
+        return is_own(self.place)
 
     @property
     def anchor(self) -> str:
         """The id of this claim's card in a page."""
-        return "claim-" + self.id.replace("/", "-")
+        return anchor_of(self.id)
 
     def prove(self, *chains: Derivation) -> Card:
         """Verdict *proved*: every chain is a derivation with a rejected mistake, see `linewise.ledger.derived`."""
@@ -172,100 +169,8 @@ class Claim:
     def _judge(self, verdict: str, *evidence: Evidence) -> Card:
         if verdict != self.verdict:
             raise LedgerError(f"{self.id}: the claims file says {self.verdict}, the check gives {verdict}")
-        return Card(self, evidence)
-
-
-@dataclass(frozen=True)
-class Card:
-    """A verdict with its evidence: one line in the page that unfolds, and a record for machines.
-
-    A derivation that no cell has displayed yet is displayed above the card, in full view.
-    """
-
-    claim: Claim
-    evidence: tuple[Evidence, ...]
-
-    def record(self) -> dict[str, Any]:
-        """Return the machine-readable record: claim, verdict and evidence."""
-        return {
-            "claim": self.claim.id,
-            "verdict": self.claim.verdict,
-            "evidence": [e.record() for e in self.evidence],
-        }
-
-    def __str__(self) -> str:
-        claim = self.claim
-        verdict = f"{claim.verdict}, {claim.outcome}" if claim.outcome else claim.verdict
-        lines = [f"[{verdict}] {claim.id} ({claim.place}): {claim.reading}"]
-        lines += [f"  {name}: {text}" for name, text in self._notes()]
-        return "\n".join(lines + [f"  {e.text}" for e in self.evidence])
-
-    __repr__ = __str__
-
-    def _notes(self) -> list[tuple[str, str]]:
-        claim = self.claim
-        notes = [("What holds", claim.holds), ("Grade", claim.grade), ("Scope", claim.scope)]
-        return [(name, text) for name, text in notes if text]
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        blocks = [e.block for e in self.evidence if e.block and not e.block.displayed]
-        shown = "".join(block.html() for block in blocks)
-        for block in blocks:
-            block.displayed = True
-        return {"text/plain": str(self), "text/html": shown + self.html(), MIME: self.record()}
-
-    def html(self) -> str:
-        """Return the card as an HTML fragment; mathematics is marked up for MathJax."""
-        claim = self.claim
-        outcome = f' <strong class="claim-outcome">{html.escape(claim.outcome)}</strong>' if claim.outcome else ""
-        items = "".join(f"<li>{_markup(e.markup or e.text)}</li>" for e in self.evidence)
-        notes = "".join(
-            f'<p class="claim-{name.split()[-1].lower()}"><strong>{name}:</strong> {_markup(text)}</p>'
-            for name, text in self._notes()
-        )
-        key, anchor = html.escape(claim.id), html.escape(claim.anchor)
-        kind = claim.verdict.replace(" ", "-")
-        opening = f'<details class="claim-card verdict-{kind} {_TYPESET}" id="{anchor}">'
-        name = f'<span class="claim-title">{_markup(claim.title)}</span> <span class="claim-id">{key}</span>'
-        return "\n".join(
-            [
-                opening,
-                f'<summary><span class="claim-verdict">{claim.verdict}</span>{outcome} {name}</summary>',
-                f'<p class="claim-statement"><strong>{_origin(claim)}:</strong> {_markup(claim.reading)}</p>{notes}',
-                f'<ul class="claim-evidence">{items}</ul></details>',
-            ]
-        )
-
-
-def section_in_words(section: str) -> str:
-    """Name a section of a source.
-
-    >>> section_in_words("5.1.4"), section_in_words("article.2"), section_in_words("report.2.1")
-    ('Section 5.1.4', 'Article, part 2', 'Report, section 2.1')
-    >>> section_in_words("note.3"), section_in_words("note.0"), section_in_words("report.0")
-    ('Note, part 3', 'Note, opening', 'Report, abstract')
-    """
-    source, _, number = section.partition(".")
-    if section in _UNNUMBERED:
-        return _UNNUMBERED[section]
-    words = {"article": "Article, part", "note": "Note, part", "report": "Report, section"}
-    return f"{words[source]} {number}" if source in words else f"Section {section}"
-
-
-def _origin(claim: Claim) -> str:
-    """Say where a claim comes from.
-
-    >>> _origin(Claim("5.1.5", "t", "5.1.4 p4 s4", "r", "defined"))
-    'Section 5.1.4, paragraph 4, sentence 4'
-    """
-    if claim.is_own:
-        return "Our statement"
-    section, *rest = claim.places[0].split()
-    name = section_in_words(section)
-    if len(rest) < 2:
-        return f"{name}, heading"
-    more = " and elsewhere" if len(claim.places) > 1 else ""
-    return f"{name}, paragraph {rest[0][1:]}, sentence {rest[1][1:]}{more}"
+        shown = {name: value for name in _SHOWN if (value := getattr(self, name))}
+        return Card({"claim": self.id, **shown}, evidence)
 
 
 def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Claim]:
@@ -349,8 +254,3 @@ def _also(claim: Claim, evidence: Any) -> tuple[Evidence, ...]:
         raise LedgerError(f"{claim.id}: also: expected a tuple of evidence, got {type(evidence).__name__}")
     kinds = {"derivation", "agreement", "counterexample", "observation"}
     return _of_kind(claim, tuple(evidence), kinds) if evidence else ()
-
-
-def _markup(text: str) -> str:
-    """Escape for HTML, and turn `$...$` into the delimiters that MathJax looks for."""
-    return re.sub(r"\$([^$]+)\$", r"\\(\1\\)", html.escape(text))

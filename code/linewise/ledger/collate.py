@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linewise.ledger.claims import CLAIMS_SUFFIX, MIME, Claim, load_claims
+from linewise.ledger.card import MIME
+from linewise.ledger.claims import CLAIMS_SUFFIX, Claim, load_claims
 from linewise.ledger.evidence import LedgerError
 
 
