@@ -6,9 +6,9 @@ const BOXES = [
   ["pre", "Code"],
   [".cell_output > .output, .cell_output pre, .cell_output .mathjax_process", "Output"],
   [".math, .math > .formula, mjx-container", "Formula"],
-  [".derivation, .derivation > .line > span, .derivation > details li", "Derivation"],
+  [".derivation > table, .derivation td, .derivation > details li", "Derivation"],
   [".claim-card p, .claim-evidence > li", "Evidence"],
-  [".pst-scrollable-table-container, .table-wrapper, table", "Table"],
+  [".pst-scrollable-table-container, .table-wrapper, table:not(.derivation > table)", "Table"],
 ];
 
 // All are measured before any is changed: a browser lays out a long page anew after each change.

@@ -2,7 +2,7 @@
 
 Each notebook runs in its own folder, in a fresh kernel of this environment. What is stored is
 normalised, so that a second run on another machine changes nothing: no timings, no patch
-versions, stable cell ids. A notebook that fails is left exactly as it was.
+versions, stable cell ids; JupyterLab folds what the site folds. A notebook that fails is left exactly as it was.
 """
 
 from __future__ import annotations
@@ -54,7 +54,18 @@ def normalise(notebook: Any) -> Any:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs = coalesce(cell.outputs)
+            fold(cell.metadata)
     return notebook
+
+
+def fold(metadata: Any) -> None:
+    """Let JupyterLab fold the code that the site folds; in place."""
+    jupyter = {key: value for key, value in metadata.get("jupyter", {}).items() if key != "source_hidden"}
+    if "hide-input" in metadata.get("tags", []):
+        jupyter["source_hidden"] = True
+    metadata.pop("jupyter", None)
+    if jupyter:
+        metadata["jupyter"] = jupyter
 
 
 def coalesce(outputs: Sequence[Any]) -> list[Any]:

@@ -257,9 +257,12 @@ def _mathml(translator: Any, node: nodes.Element, tex: str, *, display: bool) ->
     except FormulaError as error:
         logger.warning("mathematics: %s", error, location=node)
         return Formula(f"<code>{html.escape(tex)}</code>", [])
-    if translator.builder.name == "epub":
-        return Formula(found.mathml.replace("<math", '<math xmlns="http://www.w3.org/1998/Math/MathML"'), found.tags)
-    return found
+    return Formula(in_xml(found.mathml), found.tags) if translator.builder.name == "epub" else found
+
+
+def in_xml(mathml: str) -> str:
+    """Return MathML with its namespace, which the XHTML of an e-book asks for."""
+    return mathml.replace("<math", '<math xmlns="http://www.w3.org/1998/Math/MathML"')
 
 
 def visit_math(translator: Any, node: nodes.math) -> None:
@@ -300,6 +303,7 @@ def in_raw_nodes(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for raw in doctree.findall(nodes.raw):
         if "html" in raw.get("format", "").split():
             text = in_html(raw.astext(), lambda fault: logger.warning("mathematics: %s", fault, location=docname))
+            text = in_xml(text) if app.builder.name == "epub" else text
             raw[:] = [nodes.Text(text)]
             raw.rawsource = text
 

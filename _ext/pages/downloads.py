@@ -14,8 +14,6 @@ from typing import Any
 from pybtex.database import BibliographyData, parse_file
 from sphinx.application import Sphinx
 
-from linewise.pages.ledger_pages import without_records
-
 from .plain_notebooks import Page, called, extras_for, needs, plain_notebook, required_name
 
 
@@ -47,7 +45,7 @@ def replace_downloads(app: Sphinx, exception: Exception | None) -> None:
         source = Path(app.env.doc2path(name))
         if source.suffix != ".ipynb":
             continue
-        notebook = without_records(json.loads(source.read_text(encoding="utf-8")))
+        notebook = json.loads(source.read_text(encoding="utf-8"))
         wanted = extras_for(needs(notebook, book / "code"), {key: extras[key] for key in ("torch", "train", "model")})
         named = f"[{','.join(wanted)}]" if wanted else ""
         requirement = f"attention-checked{named} @ git+{repository}@{branch}"

@@ -13,18 +13,22 @@ from typing import Any
 import yaml
 from sphinx.application import Sphinx
 
+from linewise.conventions import conventions_of
+from linewise.derive.display import without_styles
+from linewise.ledger import card
+
 _NEEDED = re.compile(r"\*\*What you need:?\*\*(.*?)(?=\*\*What you get|\n#|\Z)", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)\.ipynb\)")
 
 
 def example(folder: str | Path, notebook: str, claim: str) -> str:
-    """Return what a chapter's cell stored for a claim, as raw HTML without ids: they belong to the chapter."""
+    """Return the card of a claim that a chapter shows, as raw HTML without ids: they belong to the chapter."""
     cells = json.loads(Path(folder, notebook).read_text(encoding="utf-8"))["cells"]
     outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
-    found = [data["text/html"] for data in outputs if f">{claim}</span>" in "".join(data.get("text/html", []))]
+    found = [data[card.MIME] for data in outputs if card.MIME in data and data[card.MIME]["claim"] == claim]
     if len(found) != 1:
         raise ValueError(f"claim: expected one that {notebook} judges in one cell, got {claim!r}")
-    html = re.sub(r' id="[^"]*"', "", "".join(found[0]))
+    html = re.sub(r' id="[^"]*"', "", without_styles(card.html(found[0], conventions_of(folder))))
     return f"~~~{{raw}} html\n{html}\n~~~"
 
 

@@ -109,7 +109,7 @@ class Conventions:
         >>> own.standard_names("seen"), standard().standard_names("proved")
         (['measured'], ['proved'])
         """
-        return standard().by_check(self.verdicts[verdict].check)
+        return standard().by_check(self.verdicts[verdict].check) if verdict in self.verdicts else []
 
     def source_of(self, section: str) -> tuple[Source, str]:
         """Return the source that a section is of, and the section's number in it.
@@ -142,6 +142,15 @@ class Conventions:
         parts = ["heading" if part == "title" else f"{words[part[0]]} {part[1:]}" for part in rest]
         return ", ".join([self.section(section), *parts])
 
+    def origin(self, place: str) -> str:
+        """Say where a claim comes from.
+
+        >>> standard().origin("5.1.4 p4 s4; 5.1.9 p2 s1"), standard().origin("beyond 5.1.4")
+        ('Section 5.1.4, paragraph 4, sentence 4 and elsewhere', 'Our statement')
+        """
+        first, *others = split_places(place)
+        return "Our statement" if is_own(place) else self.place(first) + (" and elsewhere" if others else "")
+
     @cached_property
     def place_pattern(self) -> re.Pattern[str]:
         """The pattern of a place in a source: "5.1.4 p4 s4", "5.1 title"."""
@@ -152,6 +161,20 @@ class Conventions:
     def letters(self) -> str:
         """The letters before the numbers of equations, all of them."""
         return "".join(source.equations for source in self.sources)
+
+
+def split_places(place: str) -> list[str]:
+    """Return the sentences that a place names, which stand between semicolons.
+
+    >>> split_places("5.1.4 p4 s4; 5.1.9 p2 s1")
+    ['5.1.4 p4 s4', '5.1.9 p2 s1']
+    """
+    return [part.strip() for part in place.split(";")]
+
+
+def is_own(place: str) -> bool:
+    """Return whether a statement is the book's own, and no sentence of a source."""
+    return place.startswith("beyond")
 
 
 @cache

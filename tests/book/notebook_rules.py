@@ -280,6 +280,18 @@ def marked_once(notebook: Notebook) -> list[str]:
     return faults
 
 
+def folded_alike(notebook: Notebook) -> list[str]:
+    """JupyterLab folds the code that the site folds (the tag hide-input), and no other; `make execute` sees to it."""
+    faults = []
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        on_site = "hide-input" in cell["metadata"].get("tags", [])
+        in_jupyter = (cell["metadata"].get("jupyter") or {}).get("source_hidden", False)
+        if on_site != in_jupyter:
+            where = "on the site and not in JupyterLab" if on_site else "in JupyterLab and not on the site"
+            faults.append(f"code cell {number} is folded {where}")
+    return faults
+
+
 def loads_its_claims(notebook: Notebook) -> list[str]:
     """The first code cell loads the chapter's claims and sets the book's style."""
     first = text(code_cells(notebook)[0]["source"]) if code_cells(notebook) else ""
@@ -307,7 +319,7 @@ RULES: dict[str, Rule] = {
     for rule in (
         executed_in_order, no_errors, short_cells, narrow_cells, one_idea_a_line, computed_counterexamples,
         no_semicolon, nothing_skipped, no_shell, seeded_randomness, described_figures, shown_figures, one_machine,
-        solved_exercises, portable_outputs, marked_once, loads_its_claims,
+        solved_exercises, portable_outputs, marked_once, folded_alike, loads_its_claims,
     )
 }  # fmt: skip
 #: What is asked of chapters alone: an executed page of the guide has neither exercises nor claims.

@@ -138,6 +138,12 @@ BREACHES: list[tuple[str, str, Callable[[list[Any]], object]]] = [
         "a command escaped twice",
         lambda c: c[3]["metadata"]["mystnb"]["figure"].update(caption=r"$\\lVert x$"),
     ),
+    ("folded_alike", "folded on the site alone", lambda c: c[2]["metadata"].update(tags=["hide-input"])),
+    (
+        "folded_alike",
+        "folded in JupyterLab alone",
+        lambda c: c[2]["metadata"].update(jupyter={"source_hidden": True}),
+    ),
     ("loads_its_claims", "no claims", source(1, 'plt.style.use("attnmath.figures.book")')),
     ("loads_its_claims", "no style", source(1, 'claims = load_claims("tiny")')),
 ]

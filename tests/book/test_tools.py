@@ -46,7 +46,11 @@ def write(path: Path, *cells: dict[str, Any]) -> Path:
 
 
 def test_execute_stores_normalised_outputs_once(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [code("import os\nprint(os.path.exists('a.ipynb'))", None), code("1 + 1", None)]
+    jupyter = {"source_hidden": True, "outputs_hidden": False}
+    given = [
+        code("import os\nprint(os.path.exists('a.ipynb'))", None, jupyter=jupyter),
+        code("1 + 1", None, tags=["hide-input"]),
+    ]
     path = write(elsewhere / "a.ipynb", *given)
     assert execute.main([str(path), "--jobs", "1"]) == 0
     stored = json.loads(path.read_text(encoding="utf-8"))
@@ -55,6 +59,8 @@ def test_execute_stores_normalised_outputs_once(elsewhere: Path, capsys: pytest.
     assert "version" not in stored["metadata"]["language_info"]
     assert all("execution" not in c["metadata"] for c in stored["cells"])
     assert [c["id"] for c in stored["cells"]] == [c["id"] for c in given]
+    folded = [c["metadata"]["jupyter"] for c in stored["cells"]]
+    assert folded == [{"outputs_hidden": False}, {"source_hidden": True}], "JupyterLab folds what the site folds"
     before = path.read_bytes()
     capsys.readouterr()
     assert execute.main([str(path)]) == 0

@@ -345,7 +345,7 @@ def test_a_derivation_renders_as_one_block_with_its_mistakes_folded() -> None:
     assert steps.displayed and page["text/html"].count('class="line"') == 1
     assert "<sum>" not in page["text/html"] and "one &lt;half&gt;" in page["text/html"]
     assert r"mean \(0\) &amp; centred" in page["text/html"] and "<details>" in page["text/html"]
-    assert page["text/latex"].startswith("\\begin{aligned}") and r"\&" in page["text/latex"]
+    assert page["text/latex"].startswith("$$\n\\begin{aligned}") and r"\&" in page["text/latex"]
     assert r"\mathbb{E}\left[{q}_{m}\right] \mathbb{E}\left[{k}_{m}\right]" in page["text/latex"]
     assert steps.record()["mistakes"][0]["name"] == "one <half>"
 

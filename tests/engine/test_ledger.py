@@ -16,7 +16,8 @@ from backends import torch_or_skip
 from attnmath.estimate import Estimate
 from linewise.__main__ import main
 from linewise.conventions import Source, standard
-from linewise.derive import Derivation, identity
+from linewise.derive import Derivation, display, identity
+from linewise.derive.display import fingerprint
 from linewise.ledger import (
     Claim,
     LedgerError,
@@ -27,8 +28,9 @@ from linewise.ledger import (
     derived,
     load_claims,
     observation,
+    sentences,
 )
-from linewise.ledger.claims import MIME
+from linewise.ledger.card import MIME, html, latex, plain
 from linewise.ledger.collate import Row
 
 x = sp.Symbol("x", positive=True)
@@ -145,7 +147,7 @@ def test_a_counterexample_computes_what_it_reports() -> None:
     assert shown.text.startswith("It is 0.5 at x = (0.5, 0.5); the sentence requires at least 0.9.")
     assert "does hold at x = (0.95, 0.05), where the value is 0.95" in shown.text
     exact = counterexample(lambda n: sp.sqrt(n), {"n": 2}, "<=", 1, instead=lambda n: n, of="the root")
-    assert "corrected statement gives at most 2" in exact.text and r"$\sqrt{2}$" in exact.markup
+    assert "corrected statement gives at most 2" in exact.text and r"$\sqrt{2}$" in sentences.markup(exact.record())
 
 
 @pytest.mark.parametrize(
@@ -260,10 +262,8 @@ def test_html_is_escaped() -> None:
 
 
 def test_an_id_and_an_outcome_are_escaped_whatever_the_claim_holds() -> None:
-    card = claim("measured").measure(SEEN)
-    for field in ("id", "outcome"):
-        object.__setattr__(card.claim, field, '<img src="x">')  # past the checks of a claim
-    assert "<img" not in card.html() and card.html().count("&lt;img") == 3
+    record = claim("measured").measure(SEEN).record() | dict.fromkeys(("claim", "outcome"), '<img src="x">')
+    assert "<img" not in html(record) and html(record).count("&lt;img") == 3
 
 
 def test_every_verdict_has_its_method_and_refuses_to_stand_in_for_another() -> None:
@@ -279,7 +279,7 @@ def test_every_verdict_has_its_method_and_refuses_to_stand_in_for_another() -> N
     for verdict in VERDICTS:
         for method, call in calls.items():
             if method == verdict:
-                assert call(claim(verdict)).claim.verdict == verdict
+                assert call(claim(verdict)).record()["verdict"] == verdict
             else:
                 with pytest.raises(LedgerError):
                     call(claim(verdict))
@@ -511,18 +511,23 @@ def test_evidence_reads_as_written() -> None:
         "The number of keys: observed 3, expected 3; they agree exactly (both are counts). "
         "The same check rejects one too many (4)."
     )
-    assert one.record() == {"kind": "agreement", "text": one.text, "because": "both are counts",
-                            "mistake": "one too many"}  # fmt: skip
+    assert one.record() == {
+        "kind": "agreement", "of": "the number of keys", "observed": 3.0, "expected": 3.0, "tolerance": 0.0,
+        "because": "both are counts", "mistake": {"name": "one too many", "value": 4.0},
+    }  # fmt: skip
     many = agreement([1.0, 2.5], [1.0, 2.0], mistake=("half", 0.5), tolerance=[0.25, 0.5], because="two halves")
     assert many.text == (
         "2 values, observed 1 to 2.5, expected 1 to 2; they agree to within 0.25 to 0.5 (two halves). "
         "The same check rejects half (0.5)."
     )
+    assert many.parts["count"] == 2 and many.parts["observed"] == {"least": 1.0, "greatest": 2.5}
     drawn = agreement(Estimate(1.03, 0.01), 1.0, mistake=("twice", 2.0), of="the mean")
     assert drawn.text == (
         "The mean: observed 1.03 ± 0.01, expected 1; they agree to within 4 standard errors. "
         "The same check rejects twice (2)."
     )
+    assert drawn.parts["observed"] == {"value": 1.03, "standard_error": 0.01}
+    assert drawn.parts["tolerance"] == {"standard_errors": 4.0} and "because" not in drawn.parts
     drawn = agreement(Estimate([1.0, 1234.5678], [0.1, 0.1]), [1.0, 1234.5], mistake=("0", 0))
     assert drawn.text == (
         "2 values, observed 1 to 1235, expected 1 to 1234; they agree to within 4 standard errors. "
@@ -539,15 +544,19 @@ def test_a_counterexample_reads_as_written_and_in_formulas() -> None:
         "The sum is 1 + sqrt(2) at n = 2, xs = (0, 1); the sentence requires less than 2. "
         "The corrected statement gives less than 3. The sentence does hold at n = 1, xs = (0), where the value is 1."
     )
-    assert shown.markup == (
+    assert sentences.markup(shown.record()) == (
         r"The sum is $1 + \sqrt{2}$ at n = 2, xs = (0, 1); the sentence requires less than 2. "
         "The corrected statement gives less than 3. The sentence does hold at n = 1, xs = (0), where the value is $1$."
     )
-    assert shown.record()["at"] == "n = 2, xs = (0, 1)" and shown.record()["required"] == "< 2"
-    assert shown.record()["observed"] == "1 + sqrt(2)" and shown.record()["markup"] == shown.markup
+    assert shown.record() == {
+        "kind": "counterexample", "of": "the sum", "at": {"n": 2, "xs": [0, 1]},
+        "observed": {"exact": "1 + sqrt(2)", "tex": r"1 + \sqrt{2}"}, "relation": "<", "required": 2, "instead": 3,
+        "obeys": {"at": {"n": 1, "xs": [0]}, "observed": {"exact": "1"}},
+    }  # fmt: skip
     named = counterexample(largest, {"x": [2.5]}, "==", 1.0, instead=2.5, tolerance=1e-9, of="it", where="the worst x")
     assert named.text == ("It is 2.5 at the worst x; the sentence requires 1. The corrected statement gives 2.5.")
-    assert named.record()["required"] == "== 1"
+    assert named.parts["where"] == "the worst x" and "at" not in named.parts
+    assert (named.parts["relation"], named.parts["required"], named.parts["tolerance"]) == ("==", 1.0, 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -562,8 +571,9 @@ def test_an_observation_reads_as_written(relation: str, side: str, value: float,
         f"{outcome}. In the comparison (shuffled) the value is 0 ± 0.1, which would not support the sentence."
     )
     assert seen.record() == {
-        "kind": "observation", "text": seen.text, "observed": f"{value:g} ± 0.1", "null": "shuffled: 0 ± 0.1",
-        "units": "6 layers", "outcome": seen.outcome,
+        "kind": "observation", "of": "the slope", "observed": {"value": value, "standard_error": 0.1},
+        "relation": relation, "reference": 0.0, "units": "6 layers",
+        "null": {"name": "shuffled", "value": 0.0, "standard_error": 0.1}, "outcome": seen.outcome,
     }  # fmt: skip
 
 
@@ -618,7 +628,7 @@ def test_exact_values_need_no_tolerance_and_a_function_must_use_its_instance() -
         with pytest.raises(TypeError, match=r"quantity: expected a function of the instance, got one that ignores \("):
             counterexample(quantity, {"x": 1}, ">", 3, obeys={"x": 4}, of="it")
     kept = counterexample(lambda x, y: y, {"x": 1, "y": 2}, ">", 3, obeys={"x": 1, "y": 4}, of="it")
-    assert kept.record()["at"] == "x = 1, y = 2"
+    assert kept.record()["at"] == {"x": 1, "y": 2}
     for words, value in (("NaN", np.float32("nan")), ("expected a real number", 1j), ("expected a real number", [1])):
         with pytest.raises((LedgerError, TypeError), match=f"quantity: .*{words}"):
             counterexample(lambda x: x, {"x": value}, ">", 3, obeys={"x": 4}, tolerance=1e-9, of="it")
@@ -663,7 +673,11 @@ def test_an_error_says_what_was_given() -> None:
 def test_a_derivation_reads_as_written() -> None:
     one = square()
     assert derived(one).text == "Derived in one verified step. The same check rejects no middle term."
-    assert derived(one).record()["derivation"] == one.record() and derived(one).block is one
+    assert derived(one).record() == {
+        "kind": "derivation", "name": "", "steps": 1, "mistakes": ["no middle term"],
+        "derivation": fingerprint(one.record()),
+    }  # fmt: skip
+    assert derived(one).block is one
     more = Derivation(x * (x + 1), "The product")
     more.step(x**2 + x, because="expand", mistake=("no second term", x**2))
     more.step((x + 1) ** 2 - x - 1, because="complete", mistake=("a sign", (x + 1) ** 2 - x + 1))
@@ -683,13 +697,15 @@ def test_a_card_has_a_line_for_each_part() -> None:
     assert head == "[amended] 5.1.5 (5.1.4 p4 s4): It is $x$." and repr(card) == str(card)
     assert (holds, grade) == ("  What holds: That.", f"  Grade: {GRADES[2]}")
     assert evidence == [f"  {e.text}" for e in card.evidence]
-    assert card.record() == {"claim": "5.1.5", "verdict": "amended",
-                             "evidence": [e.record() for e in card.evidence]}  # fmt: skip
-    page = card.html()
+    assert card.record() == {
+        "claim": "5.1.5", "title": "A square", "place": "5.1.4 p4 s4", "reading": "It is $x$.", "verdict": "amended",
+        "holds": "That.", "grade": GRADES[2], "evidence": [e.record() for e in card.evidence],
+    }  # fmt: skip
+    page = display.without_styles(card.html())
     assert '<p class="claim-holds"><strong>What holds:</strong> That.</p>' in page
     assert f'<p class="claim-grade"><strong>Grade:</strong> {GRADES[2]}</p>' in page
-    assert '<span class="claim-verdict">amended</span> <span class="claim-title">A square</span>' in page
-    assert '<span class="claim-id">5.1.5</span>' in page and "<strong>Section 5.1.4, paragraph 4, sentence 4:" in page
+    assert '<strong class="claim-verdict">amended</strong> <span class="claim-title">A square</span>' in page
+    assert '<small class="claim-id">5.1.5</small>' in page and "<strong>Section 5.1.4, paragraph 4, sentence 4:" in page
     assert page.count("<li>") == len(card.evidence) == 2 and r"It is \(x\)." in page
     open_claim = claim("not decided")
     assert open_claim.anchor == "claim-5.1.5" and Claim("a/b", "t", "5.1 title", "r", "defined").anchor == "claim-a-b"
@@ -730,7 +746,7 @@ def test_evidence_of_each_kind_has_its_place() -> None:
         with pytest.raises(LedgerError, match=f"5.1.5: evidence: {words}"):
             wrong()
     against = observation(Estimate(-1.0, 0.1), ">", 0, null=SHUFFLED, units="6 layers", of="it")
-    assert claim("measured", outcome="undecided").measure(SEEN, against).claim.outcome == "undecided"
+    assert claim("measured", outcome="undecided").measure(SEEN, against).record()["outcome"] == "undecided"
     with pytest.raises(LedgerError, match=r"says supported, the observations undecided \(supported, contradicted\)"):
         claim("measured").measure(SEEN, against)
     assert claim("measured").measure(SEEN, SEEN)
@@ -757,6 +773,48 @@ def test_a_field_of_a_claims_file_is_text(tmp_path: Path, field: str, written: s
     (tmp_path / "one.claims.yml").write_text(f'"1":\n{lines}')
     with pytest.raises(LedgerError, match=rf"one\.claims\.yml: 1: {field}: expected text, got {got}"):
         load_claims("one", tmp_path)
+
+
+# --- records -----------------------------------------------------------------------------------------
+
+
+def test_a_card_is_drawn_again_from_its_record_alone() -> None:
+    """Through JSON, as a notebook stores it: plain text, HTML and LaTeX are the same to the byte."""
+    chain = Derivation((x + 1) ** 2, "The $<$ square")
+    chain.at_least(2 * x + 1, gap=x**2, because="a square is not negative & 100 %", mistake=("too much", x**2 + 9 * x))
+    agreed = agreement([0.1, 3.0], [0.1, 3.0], mistake=("4", 4), tolerance=1e-9, because="rounding")
+    odd = counterexample(lambda n, f: sp.oo * int(n), {"n": True, "f": square()}, "<", sp.oo, obeys={"n": -1, "f": []},
+                         of="the count of d_k")  # fmt: skip
+    for made in (lambda: claim().prove(chain), lambda: claim("amended").amend(odd, holds=agreed, also=(SEEN, WRONG))):
+        bundle = made()._repr_mimebundle_()
+        record = json.loads(json.dumps(bundle[MIME], allow_nan=False))
+        assert bundle == {"text/plain": plain(record), "text/html": html(record), "text/latex": latex(record),
+                          MIME: record}  # fmt: skip
+    shown = json.loads(json.dumps(chain._repr_mimebundle_()))
+    record = shown.pop(display.MIME)
+    assert shown == {
+        f"text/{kind}": getattr(display, kind)(record) for kind in ("plain", "html", "latex")
+    } and record["lines"][1] == {
+        "plain": "2*x + 1", "tex": "2 x + 1", "relation": ">=", "rules": [],
+        "reason": "a square is not negative & 100 %", "gap": {"plain": "x**2", "tex": "x^{2}"},
+    }  # fmt: skip
+
+
+def test_a_card_holds_the_derivations_that_it_displays_and_no_others() -> None:
+    chain = square()
+    first, second = (claim().prove(chain)._repr_mimebundle_()[MIME] for _ in range(2))
+    assert first["derivations"] == [chain.record()] and "derivations" not in second
+    assert first["evidence"] == second["evidence"]
+    assert first["evidence"][0]["derivation"] == fingerprint(chain.record())
+    assert fingerprint(chain.record() | {"name": "another"}) != fingerprint(chain.record())
+
+
+def test_numbers_of_a_record_have_the_digits_that_are_said() -> None:
+    """Further digits differ from machine to machine, and a stored record is compared to the byte."""
+    one, other = (
+        agreement(Estimate(1.0 + e, 0.1 + e), 1.0 + e, mistake=("far", 9.0 + e)).record() for e in (0.0, 1e-9)
+    )
+    assert one == other
 
 
 # --- problems of a book, word for word --------------------------------------------------------------
@@ -870,7 +928,7 @@ def test_a_float_is_the_number_that_it_is() -> None:
     """The double next to the root of 2 is larger than the root, by 1e-16."""
     words = {"at": {"x": 2.0}, "obeys": {"x": 1.0}, "of": "the root"}
     shown = counterexample(lambda x: x**0.5, relation="<=", required=sp.sqrt(2), tolerance=1e-20, **words)
-    assert shown.record()["observed"] == "1.41421" and shown.record()["required"] == "<= sqrt(2)"
+    assert shown.parts["observed"] == 1.41421 and shown.parts["required"]["exact"] == "sqrt(2)"
 
 
 def test_tensors_with_a_gradient_are_no_numbers() -> None:

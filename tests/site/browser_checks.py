@@ -59,7 +59,7 @@ _HEIGHTS = """() => {
 _CROWDED = """() => {
     const tooWide = (e) => e.scrollWidth > e.clientWidth + 1;
     return [...document.querySelectorAll(".derivation:not(.stacked)")]
-        .filter((block) => tooWide(block) || [...block.querySelectorAll(".line > span")].some(tooWide))
+        .filter((block) => [...block.querySelectorAll("table, td")].some(tooWide))
         .map((block) => block.textContent.trim().slice(0, 60));
 }"""
 

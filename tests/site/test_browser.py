@@ -295,7 +295,7 @@ def bad(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     (folder / "code.html").write_text(article.format(cell.format(300, "")))
     (folder / "folded.html").write_text(article.format(cell.format(20, shown)))
     (folder / "fence.html").write_text(article.format('<div class="highlight-python" style="height:300px"></div>'))
-    line = '<div class="derivation{}"><div class="line"><span style="display:block;overflow:auto">{}</span></div></div>'
+    line = '<div class="derivation{}"><table><td style="display:block;overflow:auto;width:300px">{}</td></table></div>'
     (folder / "crowded.html").write_text(line.format("", "<p style='width:2000px'>wide</p>"))
     (folder / "stacked.html").write_text(line.format(" stacked", "<p style='width:2000px'>wide</p>"))
     (folder / "fits.html").write_text(line.format("", "<p>short</p>"))

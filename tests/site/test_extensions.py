@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,12 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 EXTENSIONS = ROOT / "_ext"
 sys.path.insert(0, str(EXTENSIONS))
 
-
+from attnmath.estimate import Estimate  # noqa: E402
 from linewise.conventions import conventions_of  # noqa: E402
-from linewise.ledger import Card, Claim, Evidence, LedgerError  # noqa: E402
-from linewise.ledger.claims import MIME  # noqa: E402
+from linewise.ledger import Claim, LedgerError, observation  # noqa: E402
+from linewise.ledger.card import MIME  # noqa: E402
 from linewise.ledger.coverage import anchor_of, tags_of  # noqa: E402
-from linewise.pages import ledger_pages, signs  # noqa: E402
+from linewise.pages import displays, ledger_pages, signs  # noqa: E402
 
 
 def test_equation_numbers():
@@ -32,19 +33,73 @@ def test_equation_numbers():
     assert anchor_of("5.1.5") == "equation-5.1.5"
 
 
-def test_records_are_taken_out_and_cards_stay():
-    data = {"text/html": "<div>", "application/vnd.linewise.verdict+json": {}}
-    notebook = {"cells": [{"outputs": [{"data": data}, {"text": "x"}]}, {"source": "prose"}]}
-    assert ledger_pages.without_records(notebook)["cells"][0]["outputs"][0]["data"] == {"text/html": "<div>"}
+def test_sphinx_gets_records_alone_and_all_of_what_has_none():
+    data = {"text/html": "<div>", MIME: {"claim": "1"}}
+    notebook = {"cells": [{"outputs": [{"data": data}, {"text": "x"}, {"data": {"text/html": "<table>"}}]}, {}]}
+    of_claim, printed, table = displays.records_alone(notebook)["cells"][0]["outputs"]
+    assert of_claim == {"data": {MIME: {"claim": "1"}}}
+    assert (printed, table) == ({"text": "x"}, {"data": {"text/html": "<table>"}})
 
 
 def test_a_card_has_the_signs_of_a_book():
     card = r'<details class="claim-card x" id="a_b"><li>d_k of the report&#x27;s E D^-1, <code>x_i</code> \(e^2\)</li>'
     shown = card.replace("d_k", "d<sub>k</sub>").replace("&#x27;", "’").replace("D^-1", "D<sup>−1</sup>")
     assert signs.in_html(card) == shown != card
-    stored = {"cells": [{"outputs": [{"data": {"text/html": html}} for html in (card, "<table>d_k")]}]}
-    of_claim, other = ledger_pages.without_records(stored)["cells"][0]["outputs"]
-    assert (of_claim["data"]["text/html"], other["data"]["text/html"]) == (shown, "<table>d_k")
+
+
+RECORD = {
+    "claim": "5.1/slip", "title": "A slip of d_k", "place": "5.1 p1 s4", "reading": "It is $x_1$ & the rest.",
+    "verdict": "amended", "holds": "H_k", "grade": "missing hypothesis",
+    "evidence": [{"kind": "derivation", "name": "", "steps": 1, "mistakes": ["none"], "derivation": "0"}],
+    "derivations": [{
+        "name": "Of d_k",
+        "lines": [{"plain": "x"}, {"plain": "y**2", "tex": "y^{2}", "relation": ">=", "rules": ["100 % of $x$"]}],
+        "mistakes": [{"name": "one", "line": 2, "plain": "y"}, {"name": "two", "line": 2, "plain": "z"}],
+    }],
+}  # fmt: skip
+
+
+def notebook_of(record: dict[str, Any]) -> str:
+    """Return a notebook, as text, whose one cell shows a card."""
+    output = {"output_type": "display_data", "metadata": {}, "data": {MIME: record, "text/plain": "stale"}}
+    cell = {"cell_type": "code", "source": "1", "metadata": {}, "outputs": [output], "execution_count": 1}
+    title = {"cell_type": "markdown", "source": "# A\n\nText.", "metadata": {}}
+    language = {"name": "python", "pygments_lexer": "ipython3"}
+    metadata = {"language_info": language}
+    return json.dumps({"cells": [title, cell], "metadata": metadata, "nbformat": 4, "nbformat_minor": 4})
+
+
+@pytest.mark.parametrize(
+    ("builder", "file", "said"),
+    [
+        ("html", "a.html", ["A slip of d<sub>k</sub>", "<msub><mi>x</mi><mn>1</mn></msub>", 'id="claim-5.1-slip"',
+                            "100 % of <math>", "<summary>Common mistakes, rejected</summary>"]),
+        ("text", "a.txt", ["[amended] 5.1/slip (5.1 p1 s4): It is $x_1$ & the rest.", "What holds: H_k"]),
+        ("latex", "a.tex", [r"\begin{bookcard}{amended}{}{5.1/slip}{", r"{A slip of d$_{\text{k}}$}",
+                            r"\derivationline{\piece{\ge y^{2}}{}}{100 \% of \(x\)}",
+                            r"\textbf{Grade:} missing hypothesis",
+                            r"\item {} two: \longformula{\piece{z}{}}", r"It is \(x_1\) \& the rest.",
+                            r"\label{\detokenize{a:claim-5.1-slip}}"]),
+    ],
+)  # fmt: skip
+def test_each_builder_draws_from_the_record(tmp_path, builder, file, said):
+    (tmp_path / "a.ipynb").write_text(notebook_of(RECORD), encoding="utf-8")
+    (tmp_path / "conf.py").write_text(
+        'extensions = ["myst_nb", "mathematics", "ledger_pages", "displays", "print_cards"]\nroot_doc = "a"\n'
+        'html_math_renderer = "mathml"\nnb_execution_mode = "off"\n'
+        'latex_documents = [("a", "a.tex", "", "", "manual")]\n'
+        'latex_engine = "xelatex"\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "chapters").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-b", builder, str(tmp_path), str(tmp_path / "out")],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(EXTENSIONS), str(ROOT / "code")])},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    page = (tmp_path / "out" / file).read_text(encoding="utf-8")
+    assert [words for words in said if words not in page] == [] and "stale" not in page
 
 
 def test_places_are_spoken():
@@ -192,6 +247,10 @@ CLAIMS = """
 "article/fact": {title: A fact, place: article.1 p1 s1, reading: "R-fact", verdict: measured, outcome: contradicted}
 "own/one": {title: Our own, place: beyond 5.1, reading: "R-own", verdict: confirmed}
 """
+BROKEN = {
+    "kind": "counterexample", "of": "the value", "observed": "2*exp(-3)*W_K", "where": "<n> = 2", "relation": "<=",
+    "required": "1_0",
+}  # fmt: skip
 WHY = "The value is 2*exp(-3)*W_K at <n> = 2; the sentence requires at most 1_0."
 
 
@@ -203,7 +262,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BeautifulSoup]:
     (folder / "chapters" / "c.claims.yml").write_text(CLAIMS, encoding="utf-8")
     verdicts = {key: claim["verdict"] for key, claim in yaml.safe_load(CLAIMS).items()}
     records = [
-        {"data": {MIME: {"claim": key, "verdict": verdict, "evidence": [{"kind": "counterexample", "text": WHY}]}}}
+        {"data": {MIME: {"claim": key, "verdict": verdict, "evidence": [BROKEN]}}}
         for key, verdict in verdicts.items()
         if verdict != "not decided"
     ]
@@ -291,8 +350,9 @@ def test_unknown_cards_and_verdicts_are_reported(tmp_path):
 
 def test_a_card_escapes_what_people_write():
     claim = Claim("x/y", "<b>&", "beyond x", "a < b, so <i>", "measured", outcome="supported")
-    html = Card(claim, (Evidence("observation", "<u>", outcome="supported"),)).html()
-    assert not [tag for tag in ("<b>", "<i>", "<u>") if tag in html] and "&lt;b&gt;&amp;" in html
+    seen = observation(Estimate(1.0, 0.1), ">", 0, null=("none", Estimate(0.0, 0.1)), units="<u>", of="<em>")
+    html = claim.measure(seen).html()
+    assert not [tag for tag in ("<b>", "<i>", "<u>", "<em>") if tag in html] and "&lt;b&gt;&amp;" in html
     for wrong in ({"id": 'x" onclick="y'}, {"id": "<x>"}, {"outcome": "<b>"}):
         with pytest.raises(LedgerError):
             replace(claim, **wrong)

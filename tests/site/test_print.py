@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
@@ -24,28 +25,39 @@ from pages import descriptions  # noqa: E402
 from paper import ebook, print_book  # noqa: E402
 
 import typeset  # noqa: E402
+from linewise.conventions import conventions_of  # noqa: E402
+from linewise.derive import display  # noqa: E402
+from linewise.ledger import card  # noqa: E402
 from linewise.pages import print_cards  # noqa: E402
 
-CHAPTER = ROOT / "chapters" / "fixed_attention" / "comparison.ipynb"  # cards, derivations and tables
+CHAPTER = ROOT / "chapters" / "operator" / "scaling.ipynb"
+DRAWS = {card.MIME: card, display.MIME: display}
 
 
-def stored_html(notebook: Path) -> list[str]:
-    """Return what the cells of a notebook have stored as HTML."""
+def records(notebook: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return the records of a notebook's cards and derivations, each with its mime type."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     data = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
-    return ["".join(d["text/html"]) for d in data if "text/html" in d]
+    return [(kind, d[kind]) for d in data for kind in DRAWS if kind in d]
 
 
-def words(text: str) -> Counter[str]:
+def on_paper(kind: str, record: dict[str, Any]) -> str:
+    """Return a record as LaTeX."""
+    if kind == card.MIME:
+        return print_cards.card_tex(record, str, "", conventions_of(ROOT))
+    return print_cards.derivation_tex(record, str)
+
+
+def said(text: str) -> Counter[str]:
     """Return the words and formulas of a text, without the marks that only one of two forms has."""
-    return Counter(re.sub(r"\\displaystyle|\\[()]|[:\s]+", " ", text).split())
+    bare = re.sub(r"\\(?:displaystyle|piece|longformula|vphantom|text\w*)|\{\}", " ", text)
+    bare = re.sub(r"[\\{}()$:_^]", " ", bare.replace("’", "'"))
+    return Counter(bare.split())
 
 
-def lost(stored: str, made: list[nodes.Node]) -> Counter[str]:
-    """Return what the HTML says and the nodes do not."""
-    heads = [f"{n['verdict']} {n['outcome']} {n['key']}" for m in made for n in m.findall(print_cards.card)]
-    said = " ".join([n.astext() for m in made for n in m.findall(nodes.Text)] + heads)
-    return words(BeautifulSoup(stored, "html.parser").get_text(" ")) - words(said)
+def lost(html: str, tex: str) -> set[str]:
+    """Return the words and parts of formulas that HTML says and LaTeX does not."""
+    return set(said(BeautifulSoup(html, "html.parser").get_text(" "))) - set(said(tex))
 
 
 def test_extensions_run_their_examples():
@@ -53,17 +65,16 @@ def test_extensions_run_their_examples():
 
 
 def test_no_word_and_no_formula_of_a_card_is_lost():
-    stored = stored_html(CHAPTER)
-    assert len(stored) > 10
-    assert [words for html in stored if (words := lost(html, print_cards.from_html(html)))] == []
+    found = records(CHAPTER)
+    assert {kind for kind, _ in found} == set(DRAWS) and len(found) > 10
+    assert [words for kind, record in found if (words := lost(DRAWS[kind].html(record), on_paper(kind, record)))] == []
 
 
 def test_a_lost_reason_is_noticed():
-    stored = next(html for html in stored_html(CHAPTER) if "derivation-name" in html)
-    made = print_cards.from_html(stored)
-    line = next(m for chain in made for m in chain.findall(print_cards.derivation_line))
-    line.remove(line[2])
-    assert lost(stored, made)
+    kind, record = next((kind, record) for kind, record in records(CHAPTER) if kind == display.MIME)
+    html, last = display.html(record), record["lines"][-1]
+    last["reason"] = "so it is"
+    assert lost(html, on_paper(kind, record))
 
 
 @pytest.mark.parametrize(("builder", "described"), [("html", True), ("epub", False)])
@@ -77,14 +88,16 @@ def test_a_page_of_the_ebook_has_no_description(builder, described):
     assert ("metatags" in context) is described
 
 
-@pytest.mark.parametrize("html", ["<p>by itself</p>", '<details class="claim-card" id="a"></details>'])
-def test_what_is_no_card_is_an_error(html):
-    with pytest.raises(ExtensionError, match="expected"):
-        print_cards.from_html(html)
+def test_what_is_no_table_is_an_error():
+    [table] = print_cards.from_html("<table><tr><th>a</th></tr><tr><td>b <em>c</em></td></tr></table>")
+    assert table.astext().split() == ["a", "b", "c"]
+    with pytest.raises(ExtensionError, match="expected a table"):
+        print_cards.from_html("<p>by itself</p>")
 
 
 def test_a_broken_formula_is_the_formula():
-    formulas = [f for html in stored_html(CHAPTER) for f in re.findall(r"\\\((.*?)\\\)", html)]
+    chains = [record for kind, record in records(CHAPTER) if kind == display.MIME]
+    formulas = [display.tex_of(line) for chain in chains for line in chain["lines"]]
     assert formulas
     for formula in formulas:
         assert "".join(print_cards.pieces(formula)).replace(" ", "") == formula.replace(" ", "")

@@ -19,7 +19,6 @@ a line that does not follow raises.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,13 +26,12 @@ from typing import Any
 
 import sympy as sp
 
-from linewise.derive import notation
+from linewise.derive import display, notation
 from linewise.derive.equality import differs, equal, is_exceeded
 from linewise.derive.rule import contradiction
 from linewise.derive.rules import Rule
 
 _OPEN: list[list[Derivation]] = []
-_PLAIN = {"=": "=", r"\le": "<=", r"\ge": ">="}
 
 
 class DerivationError(AssertionError):
@@ -118,17 +116,17 @@ class Derivation:
 
         gap : an expression that sympy finds non-negative from the assumptions on its symbols.
         """
-        self._add(Line(_exact(line, "line"), r"\le", because, rules, _exact(gap, "gap"), _mistake(mistake)))
+        self._add(Line(_exact(line, "line"), "<=", because, rules, _exact(gap, "gap"), _mistake(mistake)))
 
     def at_least(self, line: Any, *rules: Rule, gap: Any, because: str, mistake: tuple[str, Any] | None = None) -> None:
         """Add a line that is at most the one before it: line = before - gap, and gap is visibly non-negative."""
-        self._add(Line(_exact(line, "line"), r"\ge", because, rules, _exact(gap, "gap"), _mistake(mistake)))
+        self._add(Line(_exact(line, "line"), ">=", because, rules, _exact(gap, "gap"), _mistake(mistake)))
 
     def follows(self, before: Any, line: Line) -> bool:
         """Return whether a line follows from the one before it by its own rules."""
         if line.gap is None:
             return equal(before, line.value, line.rules)
-        sign = 1 if line.relation == r"\le" else -1
+        sign = 1 if line.relation == "<=" else -1
         return notation.non_negative(line.gap) and equal(before + sign * line.gap, line.value, line.rules)
 
     def _add(self, line: Line) -> None:
@@ -158,52 +156,43 @@ class Derivation:
         wrong = line.mistake.line if line.mistake else before
         if line.gap is None:
             return differs(before, wrong, line.rules)
-        lower, upper = (before, wrong) if line.relation == r"\le" else (wrong, before)
+        lower, upper = (before, wrong) if line.relation == "<=" else (wrong, before)
         return is_exceeded(lower, upper, line.rules)
 
     def record(self) -> dict[str, Any]:
-        """Return what a machine keeps: the lines, their reasons, and the mistakes that were rejected."""
-        steps = [{"line": notation.latex(x.value), "relation": x.relation, "reason": x.reason} for x in self.lines]
-        mistakes = [{"name": m.name, "line": notation.latex(m.line)} for m in self.mistakes]
-        return {"name": self.name, "lines": steps, "mistakes": mistakes}
+        """Return what a machine keeps, and what every display is drawn from; see `linewise.derive.display`."""
+        lines, mistakes = [], []
+        for number, line in enumerate(self.lines, start=1):
+            kept: dict[str, Any] = display.formula(line.value)
+            if number > 1:
+                kept |= {"relation": line.relation, "rules": [rule.words for rule in line.rules]}
+                if line.reason != "; ".join(kept["rules"]):
+                    kept["reason"] = line.reason
+            if line.gap is not None:
+                kept["gap"] = display.formula(line.gap)
+            lines.append(kept)
+            if line.mistake:
+                mistakes.append({"name": line.mistake.name, "line": number, **display.formula(line.mistake.line)})
+        return {"name": self.name, "lines": lines, "mistakes": mistakes}
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         self.displayed = True  # so that the card of its claim does not display it again
-        return {"text/plain": str(self), "text/html": self.html(), "text/latex": self.latex()}
+        record = self.record()
+        drawn = {"text/plain": display.plain, "text/html": display.html, "text/latex": display.latex}
+        return {kind: draw(record) for kind, draw in drawn.items()} | {display.MIME: record}
 
     def __str__(self) -> str:
-        first, *rest = self.lines
-        width = len(rest)
-        body = [f"  {_PLAIN[x.relation]} {x.value}    ({x.reason})" for x in rest]
-        wrong = [f"  rejected, {m.name}: {m.line}" for m in self.mistakes]
-        return "\n".join([f"{self.name or 'derivation'}, {width} steps", f"    {first.value}", *body, *wrong])
+        return display.plain(self.record())
 
     __repr__ = __str__
 
     def latex(self) -> str:
-        """Return one aligned block, reasons beside the lines."""
-        first, *rest = self.lines
-        rows = [rf"&{x.relation} {notation.latex(x.value)} && \text{{{notation.tex_words(x.reason)}}}" for x in rest]
-        return "\\begin{aligned}\n" + notation.latex(first.value) + " " + " \\\\\n".join(rows) + "\n\\end{aligned}"
+        """Return one aligned display, reasons beside the lines."""
+        return display.latex(self.record())
 
     def html(self) -> str:
         """Return the block as HTML: a line of mathematics and its reason in each row, and the mistakes folded below."""
-        first, *rest = self.lines
-        rows = []
-        for k, x in enumerate(rest):
-            left = _formula(notation.latex(first.value)) if k == 0 else ""
-            line = _formula(rf"{x.relation} {notation.latex(x.value)}")
-            rows.append(
-                f'<div class="line"><span class="left">{left}</span><span class="right">{line}</span>'
-                f'<span class="reason">{notation.html_words(x.reason)}</span></div>'
-            )
-        head = f'<div class="derivation-name">{notation.html_words(self.name)}</div>' if self.name else ""
-        wrong = "".join(
-            f"<li>{notation.html_words(m.name)}: {_formula(notation.latex(m.line))}</li>" for m in self.mistakes
-        )
-        title = "A common mistake, rejected" if len(self.mistakes) == 1 else "Common mistakes, rejected"
-        folded = f"<details><summary>{title}</summary><ul>{wrong}</ul></details>" if wrong else ""
-        return f'<div class="derivation mathjax_process tex2jax_process">{head}{"".join(rows)}{folded}</div>'
+        return display.html(self.record())
 
 
 def identity(
@@ -263,7 +252,3 @@ def _mistake(given: tuple[str, Any] | None) -> Mistake | None:
     if not str(name).strip():
         raise DerivationError("mistake: expected a name for the wrong line")
     return Mistake(str(name), _exact(line, "mistake"))
-
-
-def _formula(tex: str) -> str:
-    return rf"\(\displaystyle {html.escape(tex)}\)"

@@ -123,6 +123,22 @@ def tex_words(words: str) -> str:
     return words.replace("%", r"\%").replace("&", r"\&")
 
 
+def latex_words(words: str) -> str:
+    r"""Return words as running text of LaTeX, where formulas keep their dollar signs.
+
+    >>> print(latex_words("100 % of d_k, but $d_k$"))
+    100 \% of d\_k, but $d_k$
+    """
+    parts = re.split(r"(\$[^$]+\$)", words)
+    return "".join(part if k % 2 else part.translate(_SPECIAL) for k, part in enumerate(parts))
+
+
+_SPECIAL = str.maketrans(
+    {c: rf"\{c}" for c in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
 def non_negative(expression: sp.Expr) -> bool:
     """Return whether an expression is visibly non-negative, from the assumptions on its symbols.
 

@@ -14,7 +14,8 @@ A notebook loads the claims of its chapter and hands each one its evidence:
   Derived in one verified step. The same check rejects no middle term.
 """
 
-from linewise.ledger.claims import Card, Claim, load_claims
+from linewise.ledger.card import Card
+from linewise.ledger.claims import Claim, load_claims
 from linewise.ledger.collate import Row, audit, collate
 from linewise.ledger.evidence import Evidence, LedgerError, agreement, counterexample, derived, observation
 

@@ -1,8 +1,7 @@
-"""Claims, their verdicts, and the card that shows a verdict in a page and stores it for machines."""
+"""Claims and their verdicts: what the sources say, and which check decides it."""
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass, field, fields
 from importlib import metadata
@@ -11,14 +10,11 @@ from typing import Any
 
 import yaml
 
-from linewise.conventions import Conventions, SafeLoader, conventions_of, standard
+from linewise.conventions import Conventions, SafeLoader, conventions_of, is_own, split_places, standard
 from linewise.derive.derivation import Derivation
+from linewise.ledger.card import Card, anchor_of
 from linewise.ledger.evidence import Evidence, LedgerError, agreement, derived
 
-#: The mime type under which a card leaves its record in the cell's output.
-MIME = "application/vnd.linewise.verdict+json"
-# The classes under which MathJax typesets the mathematics of a fragment.
-_TYPESET = "mathjax_process tex2jax_process"
 OUTCOMES = ("supported", "contradicted", "undecided")
 _ID = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
 _BEYOND = re.compile(r"beyond [\w. ]+")
@@ -26,6 +22,8 @@ _BEYOND = re.compile(r"beyond [\w. ]+")
 BOOKS = "linewise.books"
 #: How the name of a claims file ends, after the chapter's.
 CLAIMS_SUFFIX = ".claims.yml"
+# The fields that a card shows, and its record holds, beside the id.
+_SHOWN = ("title", "place", "reading", "verdict", "outcome", "holds", "grade", "scope")
 _NEEDED = {"title", "place", "reading", "verdict"}
 _FIELDS = _NEEDED | {"holds", "grade", "scope", "outcome", "reason"}
 #: Which further field a claim needs, by the check that gives its verdict; no other claim may have it.
@@ -99,7 +97,7 @@ class Claim:
     @property
     def places(self) -> list[str]:
         """The sentences of the source that the claim decides."""
-        return [place.strip() for place in self.place.split(";")]
+        return split_places(self.place)
 
     @property
     def section(self) -> str:
@@ -109,7 +107,7 @@ class Claim:
     @property
     def is_own(self) -> bool:
         """Whether the statement is the book's own, and no sentence of a source."""
-        return self.place.startswith("beyond")
+        return is_own(self.place)
 
     @property
     def is_decided(self) -> bool:
@@ -119,7 +117,7 @@ class Claim:
     @property
     def anchor(self) -> str:
         """The id of this claim's card in a page."""
-        return "claim-" + self.id.replace("/", "-")
+        return anchor_of(self.id)
 
     def prove(self, *chains: Derivation) -> Card:
         """Verdict *proved*: every chain is a derivation with a rejected mistake, see `linewise.ledger.derived`."""
@@ -172,80 +170,8 @@ class Claim:
         if self.verdict not in given:
             gives = " or ".join(given) or f"no verdict of this book ({check})"
             raise LedgerError(f"{self.id}: the claims file says {self.verdict}, the check gives {gives}")
-        return Card(self, evidence)
-
-
-@dataclass(frozen=True)
-class Card:
-    """A verdict with its evidence: one line in the page that unfolds, and a record for machines.
-
-    A derivation that no cell has displayed yet is displayed above the card, in full view.
-    """
-
-    claim: Claim
-    evidence: tuple[Evidence, ...]
-
-    def record(self) -> dict[str, Any]:
-        """Return the machine-readable record: claim, verdict and evidence."""
-        return {
-            "claim": self.claim.id,
-            "verdict": self.claim.verdict,
-            "evidence": [e.record() for e in self.evidence],
-        }
-
-    def __str__(self) -> str:
-        claim = self.claim
-        verdict = f"{claim.verdict}, {claim.outcome}" if claim.outcome else claim.verdict
-        lines = [f"[{verdict}] {claim.id} ({claim.place}): {claim.reading}"]
-        lines += [f"  {name}: {text}" for name, text in self._notes()]
-        return "\n".join(lines + [f"  {e.text}" for e in self.evidence])
-
-    __repr__ = __str__
-
-    def _notes(self) -> list[tuple[str, str]]:
-        claim = self.claim
-        notes = [("What holds", claim.holds), ("Grade", claim.grade), ("Scope", claim.scope)]
-        return [(name, text) for name, text in notes if text]
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        blocks = [e.block for e in self.evidence if e.block and not e.block.displayed]
-        shown = "".join(block.html() for block in blocks)
-        for block in blocks:
-            block.displayed = True
-        return {"text/plain": str(self), "text/html": shown + self.html(), MIME: self.record()}
-
-    def html(self) -> str:
-        """Return the card as an HTML fragment; mathematics is marked up for MathJax."""
-        claim = self.claim
-        outcome = f' <strong class="claim-outcome">{html.escape(claim.outcome)}</strong>' if claim.outcome else ""
-        items = "".join(f"<li>{_markup(e.markup or e.text)}</li>" for e in self.evidence)
-        notes = "".join(
-            f'<p class="claim-{name.split()[-1].lower()}"><strong>{name}:</strong> {_markup(text)}</p>'
-            for name, text in self._notes()
-        )
-        key, anchor = html.escape(claim.id), html.escape(claim.anchor)
-        kind = claim.verdict.replace(" ", "-")
-        opening = f'<details class="claim-card verdict-{kind} {_TYPESET}" id="{anchor}">'
-        name = f'<span class="claim-title">{_markup(claim.title)}</span> <span class="claim-id">{key}</span>'
-        return "\n".join(
-            [
-                opening,
-                f'<summary><span class="claim-verdict">{claim.verdict}</span>{outcome} {name}</summary>',
-                f'<p class="claim-statement"><strong>{origin(claim)}:</strong> {_markup(claim.reading)}</p>{notes}',
-                f'<ul class="claim-evidence">{items}</ul></details>',
-            ]
-        )
-
-
-def origin(claim: Claim) -> str:
-    """Say where a claim comes from.
-
-    >>> origin(Claim("5.1.5", "t", "5.1.4 p4 s4", "r", "defined"))
-    'Section 5.1.4, paragraph 4, sentence 4'
-    """
-    if claim.is_own:
-        return "Our statement"
-    return claim.conventions.place(claim.places[0]) + (" and elsewhere" if len(claim.places) > 1 else "")
+        shown = {name: value for name in _SHOWN if (value := getattr(self, name))}
+        return Card({"claim": self.id, **shown}, evidence, self.conventions)
 
 
 def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Claim]:
@@ -336,8 +262,3 @@ def _also(claim: Claim, evidence: Any) -> tuple[Evidence, ...]:
         raise LedgerError(f"{claim.id}: also: expected a tuple of evidence, got {type(evidence).__name__}")
     kinds = {"derivation", "agreement", "counterexample", "observation"}
     return _of_kind(claim, tuple(evidence), kinds) if evidence else ()
-
-
-def _markup(text: str) -> str:
-    """Escape for HTML, and turn `$...$` into the delimiters that MathJax looks for."""
-    return re.sub(r"\$([^$]+)\$", r"\\(\1\\)", html.escape(text))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from linewise.conventions import conventions_of
-from linewise.ledger.claims import CLAIMS_SUFFIX, MIME, Claim, load_claims
+from linewise.ledger.card import MIME
+from linewise.ledger.claims import CLAIMS_SUFFIX, Claim, load_claims
 from linewise.ledger.evidence import LedgerError
 
 

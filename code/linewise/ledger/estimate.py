@@ -19,13 +19,3 @@ class Estimate(Protocol):
     @property
     def standard_error(self) -> Any:
         """The standard error of each."""
-
-
-def shown(estimate: Estimate) -> str:
-    """Return one estimate as it is printed.
-
-    >>> from collections import namedtuple
-    >>> shown(namedtuple("Mean", "value standard_error")(2.0, 0.25))
-    '2 ± 0.25'
-    """
-    return f"{float(estimate.value):.4g} ± {float(estimate.standard_error):.2g}"

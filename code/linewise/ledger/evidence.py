@@ -10,16 +10,17 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Number
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from linewise.derive import notation
+from linewise.derive import display, notation
 from linewise.derive.derivation import Derivation
-from linewise.ledger.estimate import Estimate, shown
+from linewise.ledger import sentences
+from linewise.ledger.estimate import Estimate
 
 #: Two-sided normal quantile behind every statistical agreement: a true statement is
 #: rejected once in about 16 000 checks, so a book of some hundred checks stays quiet.
@@ -32,7 +33,6 @@ _RELATIONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "<": lambda a, b, tol: a < b - tol,
     ">": lambda a, b, tol: a > b + tol,
 }
-_WORDS = {"==": "", "<=": "at most ", ">=": "at least ", "<": "less than ", ">": "more than "}
 
 
 class LedgerError(AssertionError):
@@ -41,25 +41,30 @@ class LedgerError(AssertionError):
 
 @dataclass(frozen=True)
 class Evidence:
-    """One check that held, in a form that a page and a machine can read.
+    """One check that held, in its parts; what a reader sees is drawn from them (`linewise.ledger.sentences`).
 
-    text : the finding in plain sentences.  markup : the same with formulas between dollar signs.
-    outcome : set by observations only: supported, contradicted or undecided.
+    kind : derivation, agreement, counterexample or observation.
+    parts : what was checked, observed, expected and rejected, as JSON holds it.
     block : a derivation, which the page displays in view.
     """
 
     kind: str
-    text: str
-    details: dict[str, Any] = field(default_factory=dict)
-    outcome: str | None = None
-    markup: str = ""
+    parts: Mapping[str, Any]
     block: Derivation | None = None
+
+    @property
+    def outcome(self) -> str | None:
+        """Of an observation: supported, contradicted or undecided."""
+        return self.parts.get("outcome")
+
+    @property
+    def text(self) -> str:
+        """The finding in plain sentences."""
+        return sentences.plain(self.record())
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form that is stored in the cell's output."""
-        out: dict[str, Any] = {"kind": self.kind, "text": self.text, **self.details}
-        optional = {"outcome": self.outcome, "markup": self.markup}
-        return out | {key: value for key, value in optional.items() if value}
+        return {"kind": self.kind, **self.parts}
 
 
 def derived(chain: Derivation) -> Evidence:
@@ -71,11 +76,10 @@ def derived(chain: Derivation) -> Evidence:
         raise LedgerError("chain: expected at least one step, got a first line alone")
     if not chain.mistakes:
         raise LedgerError(f"chain: expected a common mistake that one of the steps rejects, got none in {steps}")
-    names = _listed([m.name for m in chain.mistakes])
-    subject = f"{chain.name}: derived" if chain.name else "Derived"
-    lines = "in one verified step" if steps == 1 else f"in {steps} verified steps"
-    text = f"{subject} {lines}. The same check rejects {names}."
-    return Evidence("derivation", text, {"derivation": chain.record()}, block=chain)
+    record = chain.record()
+    names = [mistake.name for mistake in chain.mistakes]
+    parts = {"name": chain.name, "steps": steps, "mistakes": names, "derivation": display.fingerprint(record)}
+    return Evidence("derivation", parts, block=chain)
 
 
 def agreement(
@@ -129,15 +133,16 @@ def agreement(
         raise LedgerError(f"{numbers}: off by {_brief(off)}, allowed {_brief(bound)} ({because})")
     if np.all(np.abs(values - missed) <= bound):
         raise LedgerError(f"the mistake {name!r} ({_brief(missed)}) passes the same check, so the check shows nothing")
-    what = f"{of}: " if of else ""
-    size = values.size
-    measured = isinstance(observed, Estimate)
-    numbers = f"observed {shown(observed) if size == 1 and measured else _brief(values)}, expected {_brief(wanted)}"
-    count = f"{size:,} values, " if size > 1 else ""
-    within = "exactly" if np.all(bound == 0) else f"to within {because if measured else _brief(bound)}"
-    why = "" if measured else f" ({because})"
-    text = f"{what}{count}{numbers}; they agree {within}{why}. The same check rejects {name} ({_brief(missed)})."
-    return Evidence("agreement", _sentence(text), {"because": because, "mistake": name})
+    parts: dict[str, Any] = {"of": of} | ({"count": values.size} if values.size > 1 else {})
+    if isinstance(observed, Estimate):
+        one = values.size == 1 and not np.ndim(observed.value)
+        parts["observed"] = _estimate(observed) if one else _summary(values)
+        allowed: dict[str, Any] = {"tolerance": {"standard_errors": Z}}
+    else:
+        parts["observed"] = _summary(values)
+        allowed = {"tolerance": _summary(bound), "because": because}
+    parts |= {"expected": _summary(wanted), **allowed, "mistake": {"name": name, "value": _summary(missed)}}
+    return Evidence("agreement", parts)
 
 
 def counterexample(
@@ -192,28 +197,25 @@ def counterexample(
         return bool(_RELATIONS[relation](a, b, slack)), left, right
 
     holds, observed, claimed = compare(at, required, tol)
-    place = where or _instance(at)
+    place = where or sentences.instance(_parts(at))
     if holds:
         raise LedgerError(f"not a counterexample: {_show(observed)} {relation} {_show(claimed)} holds at {place}")
-    wording: list[str | tuple[Any]] = [f"{of} is ", (observed,), f" at {place}; the sentence requires "]
-    wording += [_WORDS[relation], (claimed,), "."]
+    parts: dict[str, Any] = {"of": of} | ({"where": where} if where else {"at": _parts(at)})
+    parts |= {"observed": _part(observed), "relation": relation, "required": _part(claimed)}
+    if tol:
+        parts["tolerance"] = _part(tolerance)
     if instead is not None:
         slack = tol if relation in {"==", "<=", ">="} else -tol
         passes, _, corrected = compare(at, instead, slack)
         if not passes:
             raise LedgerError(f"the corrected statement fails as well: {observed} {relation} {corrected} at {place}")
-        wording += [f" The corrected statement gives {_WORDS[relation]}", (corrected,), "."]
+        parts["instead"] = _part(corrected)
     if obeys is not None:
-        passes, kept, allowed = compare(obeys, required, tol)
+        passes, kept, limit = compare(obeys, required, tol)
         if not passes:
-            raise LedgerError(f"obeys: the sentence fails there too: {_show(kept)} {relation} {_show(allowed)}")
-        wording += [f" The sentence does hold at {_instance(obeys)}, where the value is ", (kept,), "."]
-    details = {"at": place, "observed": _show(observed), "required": f"{relation} {_show(claimed)}"}
-    plain, markup = (
-        _sentence("".join(part if isinstance(part, str) else show(part[0]) for part in wording))
-        for show in (_show, _tex)
-    )
-    return Evidence("counterexample", plain, details, markup=markup)
+            raise LedgerError(f"obeys: the sentence fails there too: {_show(kept)} {relation} {_show(limit)}")
+        parts["obeys"] = {"at": _parts(obeys), "observed": _part(kept)}
+    return Evidence("counterexample", parts)
 
 
 def observation(
@@ -242,19 +244,12 @@ def observation(
                 f"{argument}: expected a positive standard error, got 0; what cannot vary is no measurement"
             )
     if _side(absent, relation, reference) == "supported":
-        raise LedgerError(f"the null {name!r} ({shown(absent)}) comes out as supported too, so the check shows nothing")
+        seen = sentences.estimate(_estimate(absent))
+        raise LedgerError(f"the null {name!r} ({seen}) comes out as supported too, so the check shows nothing")
     outcome = _side(observed, relation, reference)
-    side = "more" if relation == ">" else "less"
-    text = (
-        f"{of} is {shown(observed)} over {units}; the sentence asks for {side} than {reference:g}, which the "
-        f"measurement {_OUTCOME_WORDS[outcome]}. In the comparison ({name}) the value is {shown(absent)}, which would "
-        "not support the sentence."
-    )
-    details = {"observed": shown(observed), "null": f"{name}: {shown(absent)}", "units": units}
-    return Evidence("observation", _sentence(text), details, outcome)
-
-
-_OUTCOME_WORDS = {"supported": "supports", "contradicted": "contradicts", "undecided": "leaves open"}
+    parts = {"of": of, "observed": _estimate(observed), "relation": relation, "reference": _part(reference)}
+    parts |= {"units": units, "null": {"name": name} | _estimate(absent), "outcome": outcome}
+    return Evidence("observation", parts)
 
 
 def _side(estimate: Estimate, relation: str, reference: float) -> str:
@@ -335,37 +330,43 @@ def _like(values: np.ndarray, other: Any, argument: str) -> np.ndarray:
     return array if array.shape == values.shape else np.full(values.shape, array.item())
 
 
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _parts(at: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _part(given) for name, given in at.items()}
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _instance(at: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {_show(value)}" for name, value in at.items())
+def _part(value: Any) -> Any:
+    """Return a value as a record holds it: a number to the digits that are said, an exact value with its TeX."""
+    if isinstance(value, sp.Basic):
+        exact, tex = _show(value.tolist()) if isinstance(value, sp.MatrixBase) else str(value), notation.latex(value)
+        return {"exact": exact} | ({"tex": tex} if tex != exact else {})
+    if isinstance(value, np.ndarray | np.generic | sp.MatrixBase):
+        value = value.tolist()
+    if isinstance(value, float):
+        return _rounded(value, 6) if np.isfinite(value) else str(value)
+    if isinstance(value, list | tuple):
+        return [_part(entry) for entry in value]
+    return value if isinstance(value, int) else str(value)
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, float | np.floating):
-        return f"{value:.6g}"
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, sp.MatrixBase):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return f"({', '.join(_show(v) for v in value)})"
-    return str(value)
+    return sentences.value(_part(value))
 
 
-def _tex(value: Any) -> str:
-    """Return a value as it reads in a page: exact values as formulas."""
-    return f"${notation.latex(value)}$" if isinstance(value, sp.Basic) else _show(value)
+def _rounded(value: Any, digits: int) -> float:
+    """Return a number with so many digits: further ones differ from machine to machine."""
+    return float(f"{float(value):.{digits}g}")
+
+
+def _estimate(shown: Estimate) -> dict[str, float]:
+    return {"value": _rounded(shown.value, 4), "standard_error": _rounded(shown.standard_error, 2)}
+
+
+def _summary(values: Any) -> float | dict[str, float]:
+    """Return a number to four digits, or the least and the greatest of many."""
+    array = np.asarray(values, dtype=float)
+    low, high = _rounded(array.min(), 4), _rounded(array.max(), 4)
+    return low if low == high else {"least": low, "greatest": high}
 
 
 def _brief(value: Any) -> str:
-    """A number to four significant digits, or the range of many."""
-    array = np.asarray(value, dtype=float).ravel()
-    low, high = f"{array.min():.4g}", f"{array.max():.4g}"
-    return low if low == high else f"{low} to {high}"
+    return sentences.numbers(_summary(value))

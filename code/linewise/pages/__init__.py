@@ -19,7 +19,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from linewise.pages import claim_filter, ledger_pages, numbered_equations, print_cards
+from linewise.pages import claim_filter, displays, ledger_pages, numbered_equations, print_cards
 
 
 def publish(app: Sphinx, config: Config) -> None:
@@ -34,6 +34,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", publish)
     app.add_css_file("verdicts.css")
     app.add_js_file("derivations.js")
-    for part in (numbered_equations, ledger_pages, claim_filter, print_cards):
+    for part in (numbered_equations, ledger_pages, displays, claim_filter, print_cards):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,7 +13,7 @@ import yaml
 
 from linewise.conventions import SafeLoader
 from linewise.ledger import Row
-from linewise.ledger.claims import MIME
+from linewise.ledger.card import MIME
 from linewise.ledger.collate import records_of
 
 _SIGNS = {

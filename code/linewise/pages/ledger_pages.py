@@ -10,7 +10,6 @@ role ``{claims}`12 <verdict=proved>` `` links to the ledger, filtered.
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache, partial
 from pathlib import Path
@@ -26,9 +25,10 @@ from sphinx.util import logging
 from sphinx.util.docutils import ReferenceRole, SphinxDirective, SphinxRole
 from sphinx.writers.html5 import HTML5Translator
 
-from linewise.conventions import Conventions, conventions_of, standard
-from linewise.ledger import Row, audit
-from linewise.ledger.claims import MIME, Claim
+from linewise.conventions import Conventions, conventions_of
+from linewise.ledger import Row, audit, sentences
+from linewise.ledger.card import classes_of
+from linewise.ledger.claims import Claim
 from linewise.ledger.coverage import Book
 from linewise.pages import findable, signs
 
@@ -62,14 +62,13 @@ def book_of(app: Sphinx) -> Book:
 
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Fill the templates of a page, and hand Sphinx the notebooks without their records."""
-    if str(app.env.doc2path(docname)).endswith(".ipynb"):
-        source[0] = json.dumps(without_records(json.loads(source[0]), conventions_of(app.srcdir)))
-    elif docname in filled(app):
+    """Fill the templates of a page."""
+    if docname in filled(app):
         loader = FileSystemLoader(Path(__file__).parent / "templates")
         templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         root = Path(app.srcdir)
         templates.filters |= {"md": markdown, "spoken": conventions_of(root).place, "plain": findable.plain}
+        templates.filters |= {"said": sentences.markup}
         templates.filters |= {
             "title_of": partial(findable.title_of, root),
             "chapters_of": partial(findable.chapters_of, root),
@@ -91,37 +90,6 @@ def filled(app: Sphinx) -> tuple[str, ...]:
 def read_anew(app: Sphinx, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
     """Have Sphinx read the filled pages in every build: what fills them may have changed while they have not."""
     return [page for page in filled(app) if page in env.found_docs]
-
-
-def without_records(notebook: dict[str, Any], conventions: Conventions | None = None) -> dict[str, Any]:
-    """Take the records out of a notebook: a page shows the card beside each, and Sphinx warns of what it cannot.
-
-    The cards and derivations get the signs that a book prints, and with the book's conventions each card the look of
-    its verdict.
-    """
-    known = conventions or standard()
-    for shown in (output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", [])):
-        shown.pop(MIME, None)
-        stored = "".join(shown.get("text/html", ""))
-        if _OF_A_CLAIM.search(stored):
-            shown["text/html"] = signs.in_html(_VERDICT_OF.sub(lambda card: _dressed(card[0], card[1], known), stored))
-    return notebook
-
-
-def _dressed(card: str, kind: str, conventions: Conventions) -> str:
-    """Return the beginning of a stored card with the classes that the style sheet knows."""
-    names = {verdict.replace(" ", "-"): verdict for verdict in conventions.verdicts}
-    return card + "".join(f" {c}" for c in classes_of(names[kind], conventions)[1:]) if kind in names else card
-
-
-def classes_of(verdict: str, conventions: Conventions) -> list[str]:
-    """Return the classes of a verdict: its own, and that of the standard verdict of its check, which has a look.
-
-    >>> classes_of("not decided", standard())
-    ['verdict-not-decided']
-    """
-    names = [verdict, *(name for name in conventions.standard_names(verdict) if name != verdict)]
-    return ["verdict-" + name.replace(" ", "-") for name in names]
 
 
 def badge(verdict: str, conventions: Conventions) -> nodes.inline:
@@ -195,31 +163,6 @@ def data_of_all(app: Sphinx) -> dict[str, dict[str, str]]:
             "data-book": str(order[claim.id]),
         }
     return found
-
-
-_OF_A_CLAIM = re.compile('class="(?:claim-card|derivation)[ "]')
-_VERDICT_OF = re.compile(r'<details class="claim-card verdict-([^\s"]+)')
-_CARD = re.compile(r'(<details class="claim-card [^>]* id="claim-([^"]+)">.*?)(</details>)', re.DOTALL)
-
-
-def link_cards(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """End each card with links to its entry in the ledger, and to its sentence in the coverage, where they are."""
-    if "claim-card" not in context.get("body", ""):
-        return
-    uri, spoken = partial(app.builder.get_relative_uri, page), book_of(app).conventions.place
-    sections = {row.anchor: "" if row.claim.is_own else row.claim.places[0].split()[0] for row in book_of(app).rows}
-
-    def linked(card: re.Match[str]) -> str:
-        links = []
-        if "ledger" in app.env.found_docs:
-            links.append(f'<a href="{uri("ledger")}#ledger-{card[2]}">in the ledger</a>')
-        if (section := sections.get(f"claim-{card[2]}")) and "coverage" in app.env.found_docs:
-            target = f"{uri('coverage')}#coverage-{section.replace('.', '-')}"
-            links.append(f'<a href="{target}">{spoken(section)}, sentence by sentence</a>')
-        shown = f'<p class="claim-links">This claim {", ".join(links)}</p>' if links else ""
-        return f"{card[1]}{shown}{card[3]}"
-
-    context["body"] = _CARD.sub(linked, context["body"])
 
 
 def visit_entry(translator: HTML5Translator, node: Entry) -> None:
@@ -330,4 +273,3 @@ def setup(app: Sphinx) -> None:
     app.add_role("card", CardRole())
     app.connect("env-get-outdated", read_anew)
     app.connect("source-read", fill)
-    app.connect("html-page-context", link_cards)

@@ -1,8 +1,7 @@
-r"""Cards and derivations where no script runs: in the book on paper, and in the EPUB.
+r"""Cards, derivations and tables on paper.
 
-A notebook stores a card, and each line of a derivation, as HTML. On paper LaTeX sets them, and an e-book needs formulas
-without scripts. So for these two builders the stored HTML becomes nodes of the document, with formulas that the builder
-itself sets. What it cannot read is an error: nothing of the evidence goes missing in silence.
+Cards and derivations are drawn in LaTeX from their records. A table that a cell has stored as HTML becomes a table of
+the document, for LaTeX and for the e-book. What cannot be read is an error: nothing goes missing in silence.
 
 How they look on paper a style of the book says, which has to define the environments ``bookcard`` and
 ``bookderivation``, the commands ``derivationname``, ``derivationleft``, ``derivationline`` and ``longformula``, and
@@ -12,8 +11,8 @@ How they look on paper a style of the book says, which has to define the environ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString
@@ -23,30 +22,17 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.latex import LaTeXTranslator
 
+from linewise.conventions import Conventions, conventions_of
+from linewise.derive import display
+from linewise.ledger import card, sentences
+from linewise.pages import signs
+from linewise.pages.displays import shown
+
+#: How characters become LaTeX: `encode` of the writer.
+Encode = Callable[[str], str]
 #: Where a long formula may be broken, at the level of its outermost brackets.
 OPERATORS = re.compile(r"[+\-=<>]|\\(?:le|ge|leq|geq|approx|pm|cdot|times|odot|in|to)(?![A-Za-z])")
-DISPLAYSTYLE = r"\displaystyle"
 OPENING, CLOSING = {"{", r"\left", r"\begin"}, {"}", r"\right", r"\end"}
-
-
-class card(nodes.container):
-    """A verdict with its evidence; `verdict` and `outcome` are words, the first child is the title, then the id."""
-
-
-class card_title(nodes.inline):
-    """What a card is about."""
-
-
-class derivation(nodes.container):
-    """A chain of lines: a heading, the lines, and the mistakes that the same check rejects."""
-
-
-class derivation_name(nodes.inline):
-    """What a derivation shows."""
-
-
-class derivation_line(nodes.container):
-    """A line of a derivation; its children are the left side, the right side, and the reason."""
 
 
 def tokens(tex: str) -> list[str]:
@@ -129,6 +115,67 @@ def breakable(tex: str, depth: int = 2) -> str:
     return "".join(shown)
 
 
+def words(text: str, encode: Encode = str) -> str:
+    r"""Return words with formulas between dollar signs as running text of LaTeX, with the signs of a book.
+
+    >>> words("d_k and $x^2$")
+    'd$_{\\text{k}}$ and \\(x^2\\)'
+    """
+    marks = {"text": "{}", "sub": r"$_{{\text{{{}}}}}$", "sup": r"$^{{\text{{{}}}}}$"}
+    said = ""
+    for k, part in enumerate(text.split("$")):
+        said += rf"\({part}\)" if k % 2 else "".join(marks[kind].format(encode(t)) for kind, t in signs.split(part))
+    return said
+
+
+def used(name: str, body: str) -> str:
+    """Return what the style sets in its own way, by the name of a class."""
+    return f"\\begin{{sphinxuseclass}}{{{name}}}\n{body}\n\\end{{sphinxuseclass}}\n"
+
+
+def items(said: list[str]) -> str:
+    """Return a list."""
+    return "\n".join([r"\begin{itemize}", *(rf"\item {{}} {one}" for one in said), r"\end{itemize}"])
+
+
+def derivation_tex(record: dict[str, Any], encode: Encode) -> str:
+    """Return a derivation: TeX measures the parts of a line, and breaks what is too wide."""
+    first, *rest = record["lines"]
+    body = [rf"\derivationname{{{words(record['name'], encode)}}}"] if record["name"] else []
+    body += [rf"\derivationleft{{{breakable(display.tex_of(first))}}}"]
+    for line in rest:
+        right = breakable(f"{display.relation_of(line)} {display.tex_of(line)}")
+        body.append(rf"\derivationline{{{right}}}{{{words(display.reason_of(line), encode)}}}")
+    mistakes = record["mistakes"]
+    wrong = [rf"{words(m['name'], encode)}: \longformula{{{breakable(display.tex_of(m))}}}" for m in mistakes]
+    if wrong:
+        told = f" {wrong[0]}" if len(wrong) == 1 else f"\n{items(wrong)}"
+        body.append(used("mistakes", f"{display.heading_of(mistakes)}:{told}"))
+    return "\n".join(["", r"\begin{bookderivation}", *body, r"\end{bookderivation}", ""])
+
+
+def card_tex(record: dict[str, Any], encode: Encode, target: str, conventions: Conventions) -> str:
+    """Return a card, unfolded, below the derivations that it shows; `target` is where its links lead."""
+    above = [derivation_tex(chain, encode) for chain in record.get("derivations", ())]
+    title = [record["verdict"], record.get("outcome", ""), encode(record["claim"]), target]
+    opening = r"\begin{bookcard}" + "".join(f"{{{part}}}" for part in [*title, words(record["title"], encode)])
+    said = [(conventions.origin(record["place"]), record["reading"]), *card.notes(record)]
+    body = [f"\n\\textbf{{{name}:}} {words(text, encode)}\n" for name, text in said]
+    evidence = items([words(sentences.markup(parts), encode) for parts in record["evidence"]])
+    return "\n".join([*above, "", opening, *body, used("claim-evidence", evidence) + r"\end{bookcard}", ""])
+
+
+def visit_shown_latex(self: LaTeXTranslator, node: shown) -> None:
+    """Draw a card or a derivation."""
+    record = node["record"]
+    if node["kind"] == card.MIME:
+        target = self.hypertarget(card.anchor_of(record["claim"]))
+        self.body.append(card_tex(record, self.encode, target, conventions_of(self.builder.srcdir)))
+    else:
+        self.body.append(derivation_tex(record, self.encode))
+    raise nodes.SkipNode
+
+
 def inline(element: Tag | NavigableString) -> Iterator[nodes.Node]:
     r"""Yield running text of stored HTML as nodes: words, formulas between ``\(`` and ``\)``, and plain mark-up."""
     for child in element.children if isinstance(element, Tag) else [element]:
@@ -145,60 +192,7 @@ def inline(element: Tag | NavigableString) -> Iterator[nodes.Node]:
         elif child.name == "br":
             yield nodes.Text(": ")
         else:
-            raise ExtensionError(f"card: expected words and formulas, got <{child.name}>")
-
-
-def found(element: Tag, selector: str) -> Tag:
-    """Return the one element that a stored card or derivation must have."""
-    match = element.select_one(selector)
-    if match is None:
-        raise ExtensionError(f"card: expected an element {selector}, got {str(element)[:200]}")
-    return match
-
-
-def bullets(element: Tag, *classes: str) -> nodes.bullet_list:
-    """Return the items of a list."""
-    items = [nodes.list_item("", nodes.paragraph("", "", *inline(li))) for li in element.find_all("li")]
-    return nodes.bullet_list("", *items, classes=list(classes))
-
-
-def mistakes_nodes(folded: Tag) -> nodes.Node:
-    """Return the rejected mistakes of a derivation: one in a sentence, several in a list."""
-    items, summary = folded.find_all("li"), inline(found(folded, "summary"))
-    if len(items) == 1:
-        shown = [nodes.paragraph("", "", *summary, nodes.Text(": "), *inline(items[0]))]
-    else:
-        shown = [nodes.paragraph("", "", *summary, nodes.Text(":")), bullets(folded)]
-    return nodes.container("", *shown, classes=["mistakes"])
-
-
-def derivation_nodes(block: Tag) -> nodes.Node:
-    """Return a derivation as nodes."""
-    chain = derivation(classes=["derivation"])
-    if name := block.select_one(".derivation-name"):
-        chain += derivation_name("", "", *inline(name), classes=["derivation-name"])
-    for row in block.select(".line"):
-        line = derivation_line(classes=["line"])
-        for part in ("left", "right", "reason"):
-            line += nodes.inline("", "", *inline(found(row, f".{part}")), classes=[part])
-        chain += line
-    if folded := block.select_one("details"):
-        chain += mistakes_nodes(folded)
-    return chain
-
-
-def card_nodes(block: Tag) -> nodes.Node:
-    """Return a card as nodes, unfolded."""
-    verdict = found(block, ".claim-verdict").get_text()
-    shown = card(classes=["claim-card", f"verdict-{verdict.replace(' ', '-')}"], ids=[block["id"]], verdict=verdict)
-    outcome = block.select_one(".claim-outcome")
-    shown["outcome"] = outcome.get_text() if outcome else ""
-    shown["key"] = found(block, ".claim-id").get_text()
-    shown += card_title("", "", *inline(found(block, ".claim-title")), classes=["claim-title"])
-    for paragraph in block.find_all("p", recursive=False):
-        shown += nodes.paragraph("", "", *inline(paragraph), classes=paragraph.get("class", []))
-    shown += bullets(found(block, ".claim-evidence"), "claim-evidence")
-    return shown
+            raise ExtensionError(f"table: expected words and formulas, got <{child.name}>")
 
 
 def table_nodes(block: Tag) -> nodes.Node:
@@ -212,23 +206,17 @@ def table_nodes(block: Tag) -> nodes.Node:
 
 
 def from_html(stored: str) -> list[nodes.Node]:
-    """Return what a cell has stored as HTML as nodes; raise `ExtensionError` for what is none of the known kinds."""
-    made = []
+    """Return the tables that a cell has stored as HTML as nodes; raise `ExtensionError` for anything else."""
+    made: list[nodes.Node] = []
     for block in BeautifulSoup(stored, "html.parser").find_all(True, recursive=False):
-        kinds = cast("list[str]", block.get("class", []))
-        if "derivation" in kinds:
-            made.append(derivation_nodes(block))
-        elif "claim-card" in kinds:
-            made.append(card_nodes(block))
-        elif block.name == "table" or block.find("table"):
-            made.append(table_nodes(block))
-        else:
-            raise ExtensionError(f"card: expected a derivation, a card or a table, got {str(block)[:200]}")
+        if block.name != "table" and not block.find("table"):
+            raise ExtensionError(f"table: expected a table, got {str(block)[:200]}")
+        made.append(table_nodes(block))
     return made
 
 
-class StoredHtml(SphinxPostTransform):
-    """Put nodes in place of the HTML that cells have stored, before myst-nb chooses what a page shows."""
+class StoredTables(SphinxPostTransform):
+    """Put tables in place of the HTML that cells have stored, before myst-nb chooses what a page shows."""
 
     default_priority = 3
     builders = ("latex", "epub")
@@ -244,109 +232,7 @@ class StoredHtml(SphinxPostTransform):
                     break
 
 
-def tex_of(node: nodes.Element) -> str:
-    r"""Return the formulas of one side of a line, without the size that a page asks for."""
-    return " ".join(m.astext().removeprefix(DISPLAYSTYLE).strip() for m in node.findall(nodes.math))
-
-
-def visit_card_latex(self: LaTeXTranslator, node: card) -> None:
-    """Begin a card: the writer sets title and body as it sets any text."""
-    verdict, outcome, key = node["verdict"], node["outcome"], self.encode(node["key"])
-    targets = "".join(self.hypertarget(name) for name in node["ids"])
-    self.body.append(f"\n\\begin{{bookcard}}{{{verdict}}}{{{outcome}}}{{{key}}}{{{targets}}}")
-
-
-def depart_card_latex(self: LaTeXTranslator, node: card) -> None:
-    """End a card."""
-    self.body.append("\\end{bookcard}\n")
-
-
-def visit_card_title_latex(self: LaTeXTranslator, node: card_title) -> None:
-    """Begin a card's title, an argument of its box."""
-    self.body.append("{")
-
-
-def depart_card_title_latex(self: LaTeXTranslator, node: card_title) -> None:
-    """End a card's title."""
-    self.body.append("}\n")
-
-
-def visit_derivation_latex(self: LaTeXTranslator, node: derivation) -> None:
-    """Begin a derivation."""
-    self.body.append("\n\\begin{bookderivation}\n")
-
-
-def depart_derivation_latex(self: LaTeXTranslator, node: derivation) -> None:
-    """End a derivation."""
-    self.body.append("\\end{bookderivation}\n")
-
-
-def visit_name_latex(self: LaTeXTranslator, node: derivation_name) -> None:
-    """Begin the name of a derivation."""
-    self.body.append("\\derivationname{")
-
-
-def depart_name_latex(self: LaTeXTranslator, node: derivation_name) -> None:
-    """End the name of a derivation."""
-    self.body.append("}\n")
-
-
-def visit_math_latex(self: LaTeXTranslator, node: nodes.math) -> None:
-    r"""Set a formula in running text; a tall one, of a mistake, may be broken as the lines of derivations are."""
-    tex = node.astext()
-    if tex.startswith(DISPLAYSTYLE):
-        self.body.append(rf"\longformula{{{breakable(tex.replace(DISPLAYSTYLE, '', 1).strip())}}}")
-        raise nodes.SkipNode
-    LaTeXTranslator.visit_math(self, node)
-
-
-def visit_line_latex(self: LaTeXTranslator, node: derivation_line) -> None:
-    """Set a line: TeX measures its parts, and breaks what is too wide."""
-    left, right, reason = (cast(nodes.Element, child) for child in node.children)
-    if tex := tex_of(left):
-        self.body.append(f"\\derivationleft{{{breakable(tex)}}}\n")
-    self.body.append(f"\\derivationline{{{breakable(tex_of(right))}}}{{")
-    for child in reason.children:
-        child.walkabout(self)
-    self.body.append("}\n")
-    raise nodes.SkipNode
-
-
-def visit_card_html(self: Any, node: card) -> None:
-    """Begin a card in an e-book: a box under a line with verdict, title and id."""
-    self.body.append(self.starttag(node, "div"))
-    outcome = f' <strong class="claim-outcome">{node["outcome"]}</strong>' if node["outcome"] else ""
-    self.body.append(f'<p class="claim-head"><span class="claim-verdict">{node["verdict"]}</span>{outcome} ')
-
-
-def visit_card_title_html(self: Any, node: card_title) -> None:
-    """Begin a card's title."""
-    self.body.append('<span class="claim-title">')
-
-
-def depart_card_title_html(self: Any, node: card_title) -> None:
-    """End a card's title, and its line with the id."""
-    self.body.append(f'</span> <span class="claim-id">{self.encode(node.parent["key"])}</span></p>')
-
-
-def visit_div(self: Any, node: nodes.Element) -> None:
-    """Begin a block."""
-    self.body.append(self.starttag(node, "div"))
-
-
-def depart_div(self: Any, node: nodes.Element) -> None:
-    """End a block."""
-    self.body.append("</div>\n")
-
-
 def setup(app: Sphinx) -> None:
-    """Register the nodes and the transform."""
-    html = (visit_div, depart_div)
-    app.add_node(card, latex=(visit_card_latex, depart_card_latex), html=(visit_card_html, depart_div))
-    titles = {"latex": (visit_card_title_latex, depart_card_title_latex)}
-    app.add_node(card_title, html=(visit_card_title_html, depart_card_title_html), **titles)
-    app.add_node(derivation, latex=(visit_derivation_latex, depart_derivation_latex), html=html)
-    app.add_node(derivation_name, latex=(visit_name_latex, depart_name_latex), html=html)
-    app.add_node(nodes.math, override=True, latex=(visit_math_latex, None))
-    app.add_node(derivation_line, latex=(visit_line_latex, None), html=html)
-    app.add_post_transform(StoredHtml)
+    """Register what draws a record in LaTeX, and the transform."""
+    app.add_node(shown, override=True, latex=(visit_shown_latex, None))
+    app.add_post_transform(StoredTables)

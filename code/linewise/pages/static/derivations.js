@@ -15,7 +15,7 @@
     const narrow = matchMedia("(max-width: 720px)").matches;
     const tooWide = (e) => e.scrollWidth > e.clientWidth + 1;
     for (const block of blocks) block.classList.remove("stacked");
-    const crowded = blocks.map((block) => narrow || [block, ...block.querySelectorAll(".line > span")].some(tooWide));
+    const crowded = blocks.map((block) => narrow || [...block.querySelectorAll("table, td")].some(tooWide));
     blocks.forEach((block, i) => block.classList.toggle("stacked", crowded[i]));
   }
 

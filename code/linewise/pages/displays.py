@@ -1,0 +1,111 @@
+r"""Cards and derivations on the pages: drawn from the records that stand beside them in a notebook's outputs.
+
+Sphinx gets of such an output its record alone. What a builder shows is drawn when the page is written: as HTML on the
+site and in the e-book, by `print_cards` on paper, as plain text elsewhere. On the site a card ends with links to its
+entry in the ledger, and to its sentence in the coverage table.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from docutils import nodes
+from myst_nb.core.render import MimeData, NbElementRenderer, load_mime_renders
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from linewise.conventions import Conventions, conventions_of
+from linewise.derive import display
+from linewise.ledger import card
+from linewise.pages import signs
+from linewise.pages.ledger_pages import book_of
+
+#: What draws the record of each mime type.
+DRAWS = {card.MIME: card, display.MIME: display}
+
+
+class shown(nodes.Element):
+    """A card or a derivation: the mime type of its record is `kind`."""
+
+
+class Renderer:
+    """Makes nodes of records; myst-nb asks it for each output."""
+
+    mime_priority_overrides: ClassVar = [("*", kind, -1) for kind in DRAWS]
+
+    @staticmethod
+    def handle_mime(renderer: NbElementRenderer, data: MimeData, inline: bool) -> list[nodes.Element] | None:
+        """Return a node for a record, and None for any other data."""
+        if data.mime_type not in DRAWS:
+            return None
+        return [shown(kind=data.mime_type, record=json.loads(json.dumps(data.content)))]  # as plain dictionaries
+
+
+def records_alone(notebook: dict[str, Any]) -> dict[str, Any]:
+    """Leave of each output that has a record the record: everything else can be drawn from it."""
+    for output in (output for cell in notebook["cells"] for output in cell.get("outputs", [])):
+        data = output.get("data", {})
+        if kept := {kind: data[kind] for kind in DRAWS if kind in data}:
+            output["data"] = kept
+    return notebook
+
+
+def drawn(kind: str, record: dict[str, Any], conventions: Conventions, links: str = "") -> str:
+    """Return a record as HTML in the style of the site, with the signs of a book, and links at the end of a card."""
+    plain = card.html(record, conventions) if kind == card.MIME else display.html(record)
+    html = signs.in_html(display.without_styles(plain))
+    return f"{html.removesuffix('</details>')}{links}</details>" if links else html
+
+
+class Draw(SphinxPostTransform):
+    """Draw the records where the builder writes HTML or text; LaTeX has a visitor of its own."""
+
+    default_priority = 5  # behind myst-nb's choice among the data of an output
+
+    def run(self, **kwargs: Any) -> None:
+        """Visit the records of a page."""
+        builder, conventions = self.app.builder, conventions_of(self.app.srcdir)
+        for node in list(self.document.findall(shown)) if builder.format != "latex" else ():
+            kind, record = node["kind"], node["record"]
+            if builder.format != "html":
+                text = DRAWS[kind].plain(record)
+                node.replace_self(nodes.literal_block(text, text))
+                continue
+            if builder.name == "epub":  # no reader can be sure that a book unfolds
+                html = drawn(kind, record, conventions).replace("<details", '<details open="open"')
+            else:
+                html = drawn(kind, record, conventions, self.links(record) if kind == card.MIME else "")
+            node.replace_self(nodes.raw("", html, format="html", classes=["output", "text_html"]))
+
+    def links(self, record: dict[str, Any]) -> str:
+        """Return the last line of a card on the site."""
+        row = book_of(self.app).by_id.get(record["claim"])
+        if row is None or "ledger" not in self.env.found_docs:
+            return ""
+        links = [f'<a href="{self.uri("ledger")}#{row.anchor.replace("claim-", "ledger-", 1)}">in the ledger</a>']
+        if not row.claim.is_own and "coverage" in self.env.found_docs:
+            section = row.claim.section
+            target = f"{self.uri('coverage')}#coverage-{section.replace('.', '-')}"
+            spoken = row.claim.conventions.place(section)
+            links.append(f'<a href="{target}">{spoken}, sentence by sentence</a>')
+        return f'<p class="claim-links">This claim {", ".join(links)}</p>'
+
+    def uri(self, page: str) -> str:
+        """Return the address of a page as this page gives it."""
+        return self.app.builder.get_relative_uri(self.env.docname, page)
+
+
+def read(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Hand Sphinx of a notebook's cards and derivations the records."""
+    if str(app.env.doc2path(docname)).endswith(".ipynb"):
+        source[0] = json.dumps(records_alone(json.loads(source[0])))
+
+
+def setup(app: Sphinx) -> None:
+    """Register the node, what makes it and what draws it."""
+    app.add_node(shown)
+    if Renderer not in load_mime_renders():  # myst-nb's list, which an installed package would join by an entry point
+        load_mime_renders().append(Renderer)
+    app.connect("source-read", read)
+    app.add_post_transform(Draw)
