@@ -49,7 +49,7 @@ def score_kurtosis(widths: Sequence[int], *, law: str = "gaussian", draws: int =
     """
     components, draws = _law(law), several(draws, "draws")
 
-    def standardised(d_k: int, rng: np.random.Generator) -> Float[Numpy, {draws}]:
+    def standardised(d_k: int, rng: np.random.Generator) -> Float[Numpy, "{draws}"]:
         return dot_product.draws(components, d_k, draws, rng) ** 4 / d_k**2 - 3
 
     streams = _streams(widths, seed)
@@ -87,7 +87,7 @@ def normal_rows(
 
 def variance_ratios(
     nu: float, *, d_k: int = 16, draws: int = 4000, repeats: int = 40, seed: int = 5
-) -> Float[Numpy, {repeats}]:
+) -> Float[Numpy, "{repeats}"]:
     """Repeat the measurement of Var(q.k) / d_k with Student components.
 
     nu : degrees of freedom, more than 2.
