@@ -225,8 +225,8 @@ def needs(notebook: dict[str, Any], code: Path) -> set[str]:
     What it imports of them counts with all that is imported there in its turn, as far as this happens at once:
     an import inside a function comes later, and may never come.
     """
-    code = "\n".join(source_of(cell) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    found, todo = set(), list(_imports(ast.parse(code), ast.walk))
+    cells = "\n".join(source_of(cell) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    found, todo = set(), list(_imports(ast.parse(cells), ast.walk))
     seen: set[str] = set()
     while todo:
         name = todo.pop()

@@ -33,6 +33,8 @@ try:  # libyaml reads the tables ten times as fast, where it is
 except ImportError:
     from yaml import SafeLoader  # type: ignore[assignment]
 
+#: What reads the tables of a book.
+TABLES = SafeLoader
 #: The file of a book that holds its conventions.
 FILE = "linewise.yml"
 #: The checks that give a verdict, each a method of `linewise.ledger.Claim`; "none" is for sentences that none decides.
@@ -180,7 +182,7 @@ def is_own(place: str) -> bool:
 @cache
 def standard() -> Conventions:
     """Return the conventions of a book that states none: its places are numbers alone."""
-    return _read(yaml.load(_standard_text(), Loader=SafeLoader), FILE)
+    return _read(yaml.load(_standard_text(), Loader=TABLES), FILE)
 
 
 def conventions_of(folder: str | Path) -> Conventions:
@@ -201,12 +203,12 @@ def book_of(folder: str | Path) -> Path | None:
 @cache  # by the time of its last change: the pages of a book ask again and again
 def _of_file(path: Path, changed: int) -> Conventions:
     try:
-        given = yaml.load(path.read_text(encoding="utf-8"), Loader=SafeLoader)
+        given = yaml.load(path.read_text(encoding="utf-8"), Loader=TABLES)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConventionError(f"{path}: expected YAML in UTF-8, got {' '.join(str(error).split())}") from None
     if not isinstance(given, dict):
         raise ConventionError(f"{path}: expected a mapping, got {type(given).__name__}")
-    return _read(yaml.load(_standard_text(), Loader=SafeLoader) | given, str(path))
+    return _read(yaml.load(_standard_text(), Loader=TABLES) | given, str(path))
 
 
 def _standard_text() -> str:

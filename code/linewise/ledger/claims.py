@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from linewise.conventions import Conventions, SafeLoader, conventions_of, is_own, split_places, standard
+from linewise.conventions import TABLES, Conventions, conventions_of, is_own, split_places, standard
 from linewise.derive.derivation import Derivation
 from linewise.ledger.card import Card, anchor_of
 from linewise.ledger.evidence import Evidence, LedgerError, agreement, derived
@@ -219,7 +219,7 @@ def _claims_file(chapter: str) -> Path:
     return next((Path(folder) / name for folder in installed if (Path(folder) / name).is_file()), name)
 
 
-class _UniqueKeys(SafeLoader):
+class _UniqueKeys(TABLES):
     """A YAML loader that refuses a key given twice, where YAML itself would drop the first."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:

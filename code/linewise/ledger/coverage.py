@@ -29,7 +29,7 @@ from typing import Any
 
 import yaml
 
-from linewise.conventions import Conventions, SafeLoader, conventions_of
+from linewise.conventions import TABLES, Conventions, conventions_of
 from linewise.ledger.claims import Claim
 from linewise.ledger.collate import Row, collate
 from linewise.ledger.evidence import LedgerError
@@ -164,7 +164,7 @@ def tags_of(text: str) -> list[str]:
 
 def _source(path: Path) -> Source:
     try:
-        table = yaml.load(path.read_text(encoding="utf-8"), Loader=SafeLoader)
+        table = yaml.load(path.read_text(encoding="utf-8"), Loader=TABLES)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LedgerError(f"{path.name}: expected YAML in UTF-8, got {' '.join(str(error).split())}") from None
     if not isinstance(table, dict) or set(table) != {"source", "shape", "rows"} or not table["shape"]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from linewise.conventions import SafeLoader
+from linewise.conventions import TABLES
 from linewise.ledger import Row
 from linewise.ledger.card import MIME
 from linewise.ledger.collate import records_of
@@ -56,7 +56,7 @@ def in_book_order(root: Path, rows: Iterable[Row]) -> list[str]:
     A claim that is not decided has no check, and comes last in its chapter.
     """
     contents = root / "_toc.yml"
-    listed = yaml.load(contents.read_text(encoding="utf-8"), Loader=SafeLoader) if contents.is_file() else None
+    listed = yaml.load(contents.read_text(encoding="utf-8"), Loader=TABLES) if contents.is_file() else None
     pages = {page: rank for rank, page in enumerate(_files(listed))}
     rows = list(rows)
     checks: dict[str, int] = {}

@@ -11,7 +11,7 @@ How they look on paper a style of the book says, which has to define the environ
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
@@ -178,7 +178,8 @@ def visit_shown_latex(self: LaTeXTranslator, node: shown) -> None:
 
 def inline(element: Tag | NavigableString) -> Iterator[nodes.Node]:
     r"""Yield running text of stored HTML as nodes: words, formulas between ``\(`` and ``\)``, and plain mark-up."""
-    for child in element.children if isinstance(element, Tag) else [element]:
+    children: Iterable[Any] = element.children if isinstance(element, Tag) else [element]
+    for child in children:
         if isinstance(child, NavigableString):
             for k, part in enumerate(re.split(r"\\\((.*?)\\\)", str(child), flags=re.DOTALL)):
                 if part:
@@ -227,7 +228,7 @@ class StoredTables(SphinxPostTransform):
             if bundle.get("nb_element") != "mime_bundle":
                 continue
             for stored in bundle.children:
-                if stored["mime_type"] == "text/html":
+                if isinstance(stored, nodes.Element) and stored["mime_type"] == "text/html":
                     bundle.replace_self(from_html(stored.astext()))
                     break
 
