@@ -800,6 +800,22 @@ def test_a_card_is_drawn_again_from_its_record_alone() -> None:
     }  # fmt: skip
 
 
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour, as WCAG has it."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_a_verdict_can_be_read_on_a_light_and_on_a_dark_page(verdict: str) -> None:
+    record = claim("measured").measure(SEEN).record() | {"verdict": verdict}
+    [badge] = re.findall(r"color:#fff;background:(#\w{6})", html(record))
+    assert f"solid {badge}" in html(record)
+    assert 1.05 / (luminance(badge) + 0.05) > 4.5, "white letters on the badge"
+    assert (luminance(badge) + 0.05) / (luminance("#111111") + 0.05) > 3, "the badge on the dark page of JupyterLab"
+
+
 def test_a_card_holds_the_derivations_that_it_displays_and_no_others() -> None:
     chain = square()
     first, second = (claim().prove(chain)._repr_mimebundle_()[MIME] for _ in range(2))

@@ -17,6 +17,9 @@ sys.path.insert(0, str(ROOT / "_ext"))
 
 from pages import plain_notebooks as plain
 
+from linewise.derive import display
+from linewise.ledger import card
+
 REPOSITORY = "https://example.org/me/book"
 WORKS = BibliographyData(
     {
@@ -73,6 +76,17 @@ def test_the_notebooks_of_the_repository_would_be_faulty() -> None:
     assert faults(plain.plain_notebook(forgetful, PAGE, "attnmath", ("attnmath",))) == [
         "imports torch, and does not ask for it"
     ]
+
+
+def test_a_download_folds_what_the_site_folds_and_keeps_its_records() -> None:
+    raw = json.loads((ROOT / "chapters" / "operator" / "scaling.ipynb").read_text(encoding="utf-8"))
+    given = [cell for cell in raw["cells"] if cell["cell_type"] == "code"]
+    copy = plain.plain_notebook(notebook(*given), PAGE, "attnmath @ git+x", ("attnmath",))
+    code = [cell for cell in copy["cells"] if cell["cell_type"] == "code"]
+    folded = [cell["metadata"].get("jupyter") == {"source_hidden": True} for cell in code]
+    assert folded == ["hide-input" in cell["metadata"].get("tags", []) for cell in code] and any(folded)
+    kinds = {kind for cell in code for output in cell["outputs"] for kind in output.get("data", {})}
+    assert {card.MIME, display.MIME} <= kinds
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def notebook_of(record: dict[str, Any]) -> str:
         ("latex", "a.tex", [r"\begin{bookcard}{amended}{}{5.1/slip}{", r"{A slip of d$_{\text{k}}$}",
                             r"\derivationline{\piece{\ge y^{2}}{}}{100 \% of \(x\)}",
                             r"\textbf{Grade:} missing hypothesis",
-                            r"\item {} two: \longformula{\piece{z}{}}", r"It is \(x_1\) \& the rest.",
+                            r"two: \longformula{\piece{z}{}}", r"It is \(x_1\) \& the rest.",
                             r"\label{\detokenize{a:claim-5.1-slip}}"]),
     ],
 )  # fmt: skip

@@ -135,7 +135,7 @@ def used(name: str, body: str) -> str:
 
 def items(said: list[str]) -> str:
     """Return a list."""
-    return "\n".join([r"\begin{itemize}", *(rf"\item {{}} {one}" for one in said), r"\end{itemize}"])
+    return "\n".join([r"\begin{itemize}", *(rf"\item {{}} \sphinxAtStartPar {one}" for one in said), r"\end{itemize}"])
 
 
 def derivation_tex(record: dict[str, Any], encode: Encode) -> str:
@@ -162,7 +162,7 @@ def card_tex(record: dict[str, Any], encode: Encode, target: str, conventions: C
     said = [(conventions.origin(record["place"]), record["reading"]), *card.notes(record)]
     body = [f"\n\\textbf{{{name}:}} {words(text, encode)}\n" for name, text in said]
     evidence = items([words(sentences.markup(parts), encode) for parts in record["evidence"]])
-    return "\n".join([*above, "", opening, *body, used("claim-evidence", evidence) + r"\end{bookcard}", ""])
+    return "\n".join([*above, "", opening, *body, evidence, r"\end{bookcard}", ""])
 
 
 def visit_shown_latex(self: LaTeXTranslator, node: shown) -> None:
