@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import re
 import subprocess
@@ -22,7 +21,7 @@ sys.path.insert(0, str(ROOT / "_ext"))
 
 import print_cards  # noqa: E402
 from pages import descriptions  # noqa: E402
-from paper import ebook, print_book  # noqa: E402
+from paper import print_book  # noqa: E402
 
 import typeset  # noqa: E402
 
@@ -46,10 +45,6 @@ def lost(stored: str, made: list[nodes.Node]) -> Counter[str]:
     heads = [f"{n['verdict']} {n['outcome']} {n['key']}" for m in made for n in m.findall(print_cards.card)]
     said = " ".join([n.astext() for m in made for n in m.findall(nodes.Text)] + heads)
     return words(BeautifulSoup(stored, "html.parser").get_text(" ")) - words(said)
-
-
-def test_extensions_run_their_examples():
-    assert [doctest.testmod(module).failed for module in (ebook, print_book, print_cards)] == [0, 0, 0]
 
 
 def test_no_word_and_no_formula_of_a_card_is_lost():
