@@ -94,7 +94,7 @@ hooks: environment ## once in a clone: checks before each commit, and notebook d
 	@git config diff.notebook.textconv "python3 tools/readable_notebook.py"
 
 links: environment ## ask every address that the book names whether it is there (needs a network)
-	@$(INTERRUPTED); $(JUPYTER_BOOK) build . --builder linkcheck --path-output _build/links -q
+	@$(INTERRUPTED); $(JUPYTER_BOOK) build . -q --builder linkcheck --path-output _build/links
 
 lock: ## pin in constraints.txt what pyproject.toml asks for, with uv (ALL=1: every pin but torch's anew)
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
@@ -124,4 +124,4 @@ site:
 	  $(JUPYTER_BOOK) build . -W -n --keep-going -q
 
 tests: book
-	@$(RUN) -m pytest -n $(JOBS) --dist worksteal code tools tests
+	@$(RUN) -m pytest -n $(JOBS) --dist worksteal code tools _ext tests

@@ -2,10 +2,10 @@
 
 ``packages`` lists the packages of Debian that the two need beside Python.
 
-Sphinx writes LaTeX, by the book's own configuration (_ext/print_book.py); latexmk and XeLaTeX make the PDF. The result
-is kept only if LaTeX's log is clean: no character without a glyph, no link that leads nowhere, nothing wider than its
-line or higher than its page, and no formula that shrank until nobody can read it; and if its pages hold no word of TeX
-and no empty title. The e-book is kept only if epubcheck finds nothing.
+Sphinx writes LaTeX, by the book's own configuration (_ext/paper/print_book.py); latexmk and XeLaTeX make the PDF. The
+result is kept only if LaTeX's log is clean: no character without a glyph, no link that leads nowhere, nothing wider
+than its line or higher than its page, and no formula that shrank until nobody can read it; and if its pages hold no
+word of TeX and no empty title. The e-book is kept only if epubcheck finds nothing.
 """
 
 from __future__ import annotations

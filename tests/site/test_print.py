@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import re
 import subprocess
@@ -22,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "_ext"))
 
 from pages import descriptions  # noqa: E402
-from paper import ebook, print_book  # noqa: E402
+from paper import print_book  # noqa: E402
 
 import typeset  # noqa: E402
 from linewise.conventions import conventions_of  # noqa: E402
@@ -58,10 +57,6 @@ def said(text: str) -> Counter[str]:
 def lost(html: str, tex: str) -> set[str]:
     """Return the words and parts of formulas that HTML says and LaTeX does not."""
     return set(said(BeautifulSoup(html, "html.parser").get_text(" "))) - set(said(tex))
-
-
-def test_extensions_run_their_examples():
-    assert [doctest.testmod(module).failed for module in (ebook, print_book, print_cards)] == [0, 0, 0]
 
 
 def test_no_word_and_no_formula_of_a_card_is_lost():

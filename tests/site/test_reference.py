@@ -16,8 +16,7 @@ from sphinx.util.inventory import InventoryFile
 import attnmath
 
 sys.path.insert(0, str(ROOT / "_ext"))
-import search
-from reference import api, notation, symbol_links, terms
+from reference import api, notation, terms
 
 GLOSSARY = terms.read_glossary(ROOT / f"{terms.PAGE}.yml")
 
@@ -165,11 +164,3 @@ def test_imports_of_a_chapter_lead_to_the_reference(site):
     html = (site / "chapters/operator/softmax.html").read_text(encoding="utf-8")
     links = re.findall(r'<a class="api-link" href="([^"]+)">(?:<span class="n">)?(\w+)', html)
     assert ("../../reference/api/what_attention_computes.html#attnmath.operator.attention.softmax", "softmax") in links
-
-
-@pytest.mark.parametrize("module", [api, search, notation, symbol_links, terms])
-def test_examples_of_the_extensions(module):
-    import doctest
-
-    failed, tried = doctest.testmod(module)
-    assert tried and not failed

@@ -1,5 +1,5 @@
 // TeX to MathML Core, by MathJax's own parser. MathJax knows TeX's spacing, and MathML Core the usual spacing of each
-// operator: what is written out is the difference of the two. Run in an embedded V8 by mathematics.py.
+// operator: what is written out is the difference of the two. Run in an embedded V8.
 
 const { TeX } = MathJax._.input.tex_ts;
 const { liteAdaptor } = MathJax._.adaptors.liteAdaptor;
