@@ -12,7 +12,9 @@ from attnmath.operator.attention import softmax
 
 def torch_or_skip() -> Any:
     """Return torch, or skip the test where the optional library is not installed."""
-    return pytest.importorskip("torch", reason="torch is optional: install attention-checked[torch] to test this backend")
+    return pytest.importorskip(
+        "torch", reason="torch is optional: install attention-checked[torch] to test this backend"
+    )
 
 
 def make(backend: str, values: Any, dtype: str = "float64") -> Any:

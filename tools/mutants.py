@@ -1,9 +1,9 @@
-"""Mutation testing: change the package in one place at a time and see whether a test notices.
+"""Mutation testing: change a package in one place at a time and see whether a test notices.
 
-``python tools/mutants.py [--sample N] [--seed S] [--jobs N] [MODULES]`` asks Cosmic Ray for the mutants of the numeric,
-ledger, random-feature and recall modules (but of no `|`: nearly all are in annotations, which nothing evaluates), and
-runs for each of a sample the tests and the examples of its module in a copy of the book. An interrupted run goes on
-where it was, as long as neither modules nor tests change. tests/equivalent_mutants.yml lists those that no test can
+``python tools/mutants.py [--sample N] [--seed S] [--jobs N] [MODULES]`` asks Cosmic Ray for the mutants of the modules
+that compute, judge or measure (but of no `|`: nearly all are in annotations, which nothing evaluates), and runs for
+each of a sample the tests and the examples of its module in a copy of the book. An interrupted run goes on where it
+was, as long as neither modules nor tests change. tests/equivalent_mutants.yml lists those that no test can
 notice, and why.
 """
 
@@ -27,8 +27,19 @@ from tqdm import tqdm
 
 import stamps
 
-#: Below code/attnmath.
-MUTATED = ("*.py", "experiments/*.py", "heads/*.py", "ledger/*.py", "random_features/*.py", "recall/*.py")
+#: Below code/.
+MUTATED = (
+    "attnmath/**/*.py",
+    "linewise/ledger/*.py",
+    "attnlab/*.py",
+    "attnlab/experiments/*.py",
+    "attnlab/heads/*.py",
+    "attnlab/recall/*.py",
+)
+#: Modules and rooms of attnmath that no numeric test judges.
+SPARED = {"figures", "symbols"}
+#: The folders whose tests are run.
+TESTS = tuple(Path("tests", folder) for folder in ("package", "engine", "laboratory"))
 LEAST_KILLED, TIMEOUT = 0.95, 300.0
 
 
@@ -41,6 +52,31 @@ def move_to_copy(folder: str) -> None:
     os.environ |= {"PYTHONPATH": str(home / "code"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
+def mutated() -> list[Path]:
+    """Return the modules whose mutants are tried.
+
+    >>> found = {path.stem for path in mutated()}
+    >>> {"closed_forms", "evidence", "load"} <= found, {"symbols", "curves", "__init__"} & found
+    (True, set())
+    """
+    found = {path for pattern in MUTATED for path in Path("code").glob(pattern)}
+    return sorted(p for p in found if not p.stem.startswith("_") and not SPARED & {p.stem, p.parent.name})
+
+
+def naming(module: Path) -> list[Path]:
+    """Return the test files that name a module, or the package that hands its functions on; its own come first.
+
+    >>> [path.name for path in naming(Path("code", "attnmath", "sparsity", "closed_forms.py"))][:1]
+    ['test_sparsity.py']
+    """
+    names = [module.stem]
+    if f".{module.stem} import " in Path(module.parent, "__init__.py").read_text(encoding="utf-8"):
+        names.append(module.parent.name)
+    own = {f"test_{name}" for name in names}
+    files = sorted((p for folder in TESTS for p in folder.glob("test_*.py")), key=lambda p: p.stem not in own)
+    return [p for p in files if re.search(rf"\b({'|'.join(names)})\b", p.read_text(encoding="utf-8"))]
+
+
 def try_mutant(item: Any) -> tuple[str, Any]:
     """Run in a worker: apply a mutation to its copy of the book, run the tests, and return the job and its result.
 
@@ -49,9 +85,7 @@ def try_mutant(item: Any) -> tuple[str, Any]:
     from cosmic_ray.mutating import mutate_and_test
 
     module = item.mutations[0].module_path
-    files = sorted(Path("tests", "package").glob("test_*.py"), key=lambda p: p.stem != f"test_{module.stem}")
-    named = [p for p in files if re.search(rf"\b{module.stem}\b", p.read_text(encoding="utf-8"))]
-    tests = " ".join(map(str, [module, *named]))
+    tests = " ".join(map(str, [module, *naming(module)]))
     command = f"{sys.executable} -m pytest -x -q --doctest-modules -p no:cacheprovider {tests}"
     return item.job_id, mutate_and_test(item.mutations, command, TIMEOUT)
 
@@ -71,7 +105,7 @@ def session(paths: list[Path], sample: int, seed: int) -> Any:
     from cosmic_ray.work_db import WorkDB
 
     Path("_build", "mutants").mkdir(parents=True, exist_ok=True)
-    inputs = stamps.digest([*paths, Path("tests", "package")], str(sample), str(seed))
+    inputs = stamps.digest([*paths, *TESTS], str(sample), str(seed))
     work = WorkDB(f"_build/mutants/{inputs[:16]}.sqlite", WorkDB.Mode.create)
     if not work.num_work_items:
         init(paths, work, {})
@@ -109,8 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     options = parser.parse_args(arguments)
     os.chdir(stamps.ROOT)
-    package = [p for pattern in MUTATED for p in Path("code", "attnmath").glob(pattern) if not p.stem.startswith("__")]
-    work = session(options.modules or sorted(package), options.sample, options.seed)
+    work = session(options.modules or mutated(), options.sample, options.seed)
     with tempfile.TemporaryDirectory() as folder, Pool(options.jobs, move_to_copy, [folder]) as pool:
         pending = work.pending_work_items
         for job, result in tqdm(pool.imap_unordered(try_mutant, pending), total=len(pending), desc="mutants"):

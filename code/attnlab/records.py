@@ -75,7 +75,7 @@ def shipped(name: str) -> str:
     return content.decode()
 
 
-def archive(arrays: dict[str, Shaped[np.ndarray, ...]]) -> bytes:
+def archive(arrays: dict[str, Shaped[np.ndarray, "..."]]) -> bytes:
     """Encode arrays as an .npz file whose bytes depend on the arrays alone: no dates, no compression."""
     if not isinstance(arrays, dict) or not all(isinstance(name, str) for name in arrays):
         raise TypeError(f"arrays: expected a dictionary from names to arrays, got {type(arrays).__name__}")

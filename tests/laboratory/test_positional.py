@@ -324,7 +324,7 @@ def test_the_weights_command_trains_once(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_the_table_that_ships_is_the_one_of_the_record() -> None:
     rows = prune.load_pruning()
-    record = json.loads((DATA / "removal.json").read_text(encoding="utf-8"))
+    record = json.loads((DATA / "pruning.json").read_text(encoding="utf-8"))
     assert record["weights"] == load.WEIGHTS
     wanted = [key for kind in prune.KINDS for key in prune._cases(kind)]
     assert [(row.kind, row.case, row.removed) for row in rows] == wanted
@@ -350,11 +350,11 @@ def test_the_pruning_command_goes_on_where_it_was(
     monkeypatch.setattr(prune, "_cases", lambda kind: iter([(kind, 0, 1)] if kind != "trained-on" else []))
     assert prune.main(["--out", str(tmp_path), "--kinds", "zero", "units"]) == 0
     assert prune.main(["--out", str(tmp_path)]) == 0
-    rows = records.read(tmp_path / "removal.csv", prune.Row, "pruning")
+    rows = records.read(tmp_path / "pruning.csv", prune.Row, "pruning")
     assert [row.kind for row in rows] == [kind for kind in prune.KINDS if kind != "trained-on"]
     first = {row.kind: row.rise for row in rows}
     assert first["zero"] == first["greedy"] and first["zero"] != first["mean"]
-    (tmp_path / "removal.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "pruning.csv").write_text("a,b\n1,2\n")
     capsys.readouterr()
     assert prune.main(["--out", str(tmp_path)]) == 2
     said = capsys.readouterr().err
@@ -427,7 +427,7 @@ def test_rows_of_another_study_are_refused_before_anything_is_computed(
     torch_or_skip()
     header = ",".join(field.name for field in dataclasses.fields(prune.Row))
     row = ",".join({"kind": "elsewhere"}.get(field.name, "1") for field in dataclasses.fields(prune.Row))
-    (tmp_path / "removal.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
+    (tmp_path / "pruning.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
     assert prune.main(["--out", str(tmp_path)]) == 2
     assert "out: expected versions of this command" in capsys.readouterr().err
     header = ",".join(field.name for field in dataclasses.fields(experiment.Row))

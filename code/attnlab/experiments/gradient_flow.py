@@ -40,7 +40,7 @@ def query_gradient(
     shared, scaled, queries = flag(shared, "shared"), flag(scaled, "scaled"), number(queries, "queries")
     lengths = _of_length(lengths, width, draws)
 
-    def squares(n: int) -> Float[Numpy, {draws}]:
+    def squares(n: int) -> Float[Numpy, "{draws}"]:
         rng = np.random.default_rng((seed, n, shared, scaled))
         X = rng.standard_normal((draws, n, width))
         W_Q, W_K, W_V = (draw_weights(width, width, draws, rng) for _ in range(3))
@@ -66,7 +66,7 @@ def weights_gradient(
     queries = number(queries, "queries")
     lengths = _of_length(lengths, width, draws)
 
-    def squares(n: int) -> Float[Numpy, {draws}]:
+    def squares(n: int) -> Float[Numpy, "{draws}"]:
         rng = np.random.default_rng((seed, n))
         X = rng.standard_normal((draws, n, width))
         G = rng.standard_normal((draws, n, width)) / np.sqrt(width)

@@ -144,7 +144,7 @@ def one(form: str, seed: int, text: str) -> Row:
     return Row(form, seed, near[0], near[1], text_near[0], text_near[1], round(bits, 4))
 
 
-def near_keys(order: Int[ArrayLike, window], near: int, *, in_text: bool) -> Float[Numpy, "context context"]:
+def near_keys(order: Int[ArrayLike, "window"], near: int, *, in_text: bool) -> Float[Numpy, "context context"]:
     """Return 1 for each visible key that is near to the character that a row predicts, and 0 for other keys.
 
     order : the place in the text of each character, as the model reads them; row i predicts character i + 1.

@@ -21,7 +21,7 @@ from attnmath.operator.attention import entropy, jacobian_norm, softmax
 from attnmath.operator.dot_product import COMPONENT_LAWS, ComponentLaw
 
 #: Statistics of an attention row, by name: from the weights to one number a row.
-ROW_STATISTICS: dict[str, Callable[[Float[Numpy, "rows keys"]], Float[Numpy, rows]]] = {
+ROW_STATISTICS: dict[str, Callable[[Float[Numpy, "rows keys"]], Float[Numpy, "rows"]]] = {
     "entropy": entropy,
     "jacobian_norm": jacobian_norm,
     "saturated": lambda weights: (weights.max(axis=1) > 0.9).astype(float),
@@ -56,7 +56,7 @@ def score_kurtosis(widths: Sequence[int], *, law: str = "gaussian", draws: int =
     """
     components, draws = _law(law), several(draws, "draws")
 
-    def standardised(d_k: int, rng: np.random.Generator) -> Float[Numpy, {draws}]:
+    def standardised(d_k: int, rng: np.random.Generator) -> Float[Numpy, "{draws}"]:
         return dot_product.draws(components, d_k, draws, rng) ** 4 / d_k**2 - 3
 
     streams = _streams(widths, seed)
@@ -135,7 +135,7 @@ def gain_without_scaling(
 
 def variance_ratios(
     nu: float, *, d_k: int = 16, draws: int = 4000, repeats: int = 40, seed: int = 5
-) -> Float[Numpy, {repeats}]:
+) -> Float[Numpy, "{repeats}"]:
     """Repeat the measurement of Var(q.k) / d_k with Student components.
 
     nu : degrees of freedom, more than 2.

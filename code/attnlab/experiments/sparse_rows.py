@@ -44,7 +44,7 @@ def mean_sparsity(
     return estimate.mean(sparsity(weights))
 
 
-def softmax_sparsity(gammas: Real[ArrayLike, N], *, n: int, rows: int = 100, seed: int = 5) -> Estimate:
+def softmax_sparsity(gammas: Real[ArrayLike, "N"], *, n: int, rows: int = 100, seed: int = 5) -> Estimate:
     """Estimate the mean of S over softmax rows of n entries, at each gamma.
 
     The same z serve every gamma, so that a curve over gamma is smooth.

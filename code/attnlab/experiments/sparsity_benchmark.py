@@ -121,7 +121,7 @@ def exact(t: float) -> mp.mpf:
         return m2 / mp.sqrt(m4)
 
 
-def relative_errors(method: str, ratios: Real[ArrayLike, N] = RATIOS) -> Float[Numpy, N]:
+def relative_errors(method: str, ratios: Real[ArrayLike, "N"] = RATIOS) -> Float[Numpy, "N"]:
     """Relative error of a method at each ratio; inf where it returns no number.
 
     >>> bool(relative_errors("this package", [-40.0, 40.0]).max() < 4e-15)

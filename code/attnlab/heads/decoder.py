@@ -100,7 +100,7 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def queries_and_keys(
-        self, ids: Int[Tensor, n]
+        self, ids: Int[Tensor, "n"]
     ) -> tuple[Float[Numpy, "layers heads n d_k"], Float[Numpy, "layers heads n d_k"]]:
         """Q and K of every head for one text."""
         _, Q, K = self._run(ids[None])
@@ -124,12 +124,12 @@ def initial(settings: Settings, alphabet: int) -> Decoder:
 
 def train(
     settings: Settings,
-    ids: Int[Numpy, length],
+    ids: Int[Numpy, "length"],
     alphabet: int,
     *,
     device: str = "cpu",
     start: Decoder | None = None,
-    order: Int[Numpy, window] | None = None,
+    order: Int[Numpy, "window"] | None = None,
     report: Callable[[int, float], None] = lambda step, loss: None,
 ) -> Decoder:
     """Train a model from its seed on a text, given as numbers from 0 to alphabet - 1.
@@ -161,7 +161,7 @@ def train(
 
 
 @torch.no_grad()
-def bits_per_character(model: Decoder, ids: Int[Numpy, length]) -> float:
+def bits_per_character(model: Decoder, ids: Int[Numpy, "length"]) -> float:
     """Mean cross-entropy of the next character in bits, over windows of the model's context that do not overlap."""
     context = instance(model, Decoder, "model").positions.num_embeddings
     text = torch.from_numpy(_text(ids, model.characters.num_embeddings, context))

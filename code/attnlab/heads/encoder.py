@@ -36,7 +36,7 @@ class Encoder:
     heads: int
     width: int
     epsilon: float
-    parameters: Mapping[str, Float[Numpy, ...]]
+    parameters: Mapping[str, Float[Numpy, "..."]]
 
     @property
     def d_k(self) -> int:
@@ -49,7 +49,7 @@ class Encoder:
         return len(self.parameters["embeddings.position_embeddings.weight"])
 
     def queries_and_keys(
-        self, ids: Integer[ArrayLike, n]
+        self, ids: Integer[ArrayLike, "n"]
     ) -> tuple[Float[Numpy, "layers heads n d_k"], Float[Numpy, "layers heads n d_k"]]:
         """Q and K of every head for one sequence of token ids."""
         ids = _token_ids(ids, self.longest, len(self.parameters["embeddings.word_embeddings.weight"]))
@@ -112,7 +112,7 @@ def load_encoder(directory: str | Path) -> Encoder:
     return Encoder(layers, heads, width, float(epsilon), parameters)
 
 
-def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[str], Int[Numpy, n]]:
+def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[str], Int[Numpy, "n"]]:
     """Tokens and ids of a text, with the model's own tokenizer; a text of more than `longest` tokens is refused."""
     from tokenizers import Tokenizer
 

@@ -200,7 +200,7 @@ class TrainedDecoder:
     heads : in a layer.  alphabet : the characters that it knows, in the order of their numbers.
     """
 
-    parameters: Mapping[str, Float[Numpy, ...]]
+    parameters: Mapping[str, Float[Numpy, "..."]]
     heads: int
     alphabet: tuple[str, ...]
 
@@ -219,7 +219,7 @@ class TrainedDecoder:
         """Number of characters that it sees at most."""
         return int(self.parameters["positions.weight"].shape[0])
 
-    def numbers(self, text: str) -> Int[Numpy, length]:
+    def numbers(self, text: str) -> Int[Numpy, "length"]:
         """Return the number of each character of a text.
 
         Raises `ValueError` for a character that the decoder does not know.
@@ -296,7 +296,7 @@ def _intact(path: Path, expected: str, name: str) -> None:
         raise ValueError(f"{name}: expected {path.name} with SHA-256 {expected}, got {found}")
 
 
-def _arrays(path: str | Path, names: tuple[str, ...], command: str) -> dict[str, Shaped[Numpy, ...]]:
+def _arrays(path: str | Path, names: tuple[str, ...], command: str) -> dict[str, Shaped[Numpy, "..."]]:
     """Return the named arrays of a file that a command of this package has written."""
     path = path_to(path, "path")
     try:

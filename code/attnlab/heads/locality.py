@@ -18,7 +18,7 @@ from attnmath.estimate import Estimate
 LARGEST = 4096
 
 
-def characters(text: str) -> Int[Numpy, length]:
+def characters(text: str) -> Int[Numpy, "length"]:
     """Return the number of each character of a text, in the order of the alphabet of the text.
 
     >>> characters("abca")
@@ -28,7 +28,7 @@ def characters(text: str) -> Int[Numpy, length]:
     return numbers.ravel().astype(np.int64)
 
 
-def frequent_words(text: str, count: int) -> Int[Numpy, length]:
+def frequent_words(text: str, count: int) -> Int[Numpy, "length"]:
     """Return a number for each word of a text: its rank among the `count` most frequent words, or `count` for another.
 
     Words are runs of letters, compared in lower case. Equally frequent words are ranked by the alphabet.
@@ -45,7 +45,9 @@ def frequent_words(text: str, count: int) -> Int[Numpy, length]:
     return np.asarray([rank.get(word, count) for word in words], dtype=np.int64)
 
 
-def pair_counts(numbers: Int[ArrayLike, length], distance: int, *, blocks: int = 1) -> Int[Numpy, "blocks kinds kinds"]:
+def pair_counts(
+    numbers: Int[ArrayLike, "length"], distance: int, *, blocks: int = 1
+) -> Int[Numpy, "blocks kinds kinds"]:
     """Count the pairs of symbols at a distance, in consecutive blocks of a text.
 
     Entry (b, x, y) says how often y comes `distance` places after x in block b; no pair crosses blocks.
@@ -86,7 +88,7 @@ def mutual_information(counts: Real[ArrayLike, "kinds kinds"]) -> float:
     return max(0.0, float((P[filled] * terms).sum()))
 
 
-def information_at(numbers: Int[ArrayLike, length], distance: int, *, blocks: int) -> Estimate:
+def information_at(numbers: Int[ArrayLike, "length"], distance: int, *, blocks: int) -> Estimate:
     """Mutual information in bits of the symbols at a distance, with its jackknife error over blocks of the text.
 
     The blocks, at least 2, are taken as independent.

@@ -22,7 +22,7 @@ Floats = NDArray[Any]
 _STEPS = 2000  # of the gradient method, whose error falls with their square
 
 
-def distance(A: Real[ArrayLike, "... n n"], B: Real[ArrayLike, "... n n"]) -> Float[Numpy, ...]:
+def distance(A: Real[ArrayLike, "... n n"], B: Real[ArrayLike, "... n n"]) -> Float[Numpy, "..."]:
     """Mean over rows of the total variation distance, (1 / 2n) sum |A_ij - B_ij|, between 0 and 1.
 
     Batch axes are broadcast. Raises `ValueError` unless all rows are distributions.
@@ -84,7 +84,7 @@ def mixture(A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"]) -
 
 def explained(
     A: Real[ArrayLike, "... n n"], *, causal: bool = False, first: int = 0
-) -> tuple[Float[Numpy, ...], Float[Numpy, ...], Float[Numpy, ...]]:
+) -> tuple[Float[Numpy, "..."], Float[Numpy, "..."], Float[Numpy, "..."]]:
     """Shares of the variance of the entries that functions of i - j, of j, and their sums explain (R squared).
 
     The three shares are those of least squares fits t(i - j) + constant, c(j) + constant, and t(i - j) + c(j).
@@ -122,7 +122,7 @@ def explained(
     return shares[0], shares[1], shares[2]
 
 
-def at_offsets(A: Real[ArrayLike, "... n n"], offsets: Real[ArrayLike, k]) -> Float[Numpy, "... k"]:
+def at_offsets(A: Real[ArrayLike, "... n n"], offsets: Real[ArrayLike, "k"]) -> Float[Numpy, "... k"]:
     """Share of the rows whose largest weight lies at the place i + offset, for each offset.
 
     Rows whose place i + offset is outside of the sentence are left out. The first of equal largest weights counts.

@@ -54,7 +54,7 @@ _COMMAND = commands.Command(
     "attnlab.heads.prune",
     __doc__,
     takes="about ten minutes on a processor.",
-    writes="removal.csv in the folder --out, a row for each version; and removal.json, a record of the command, "
+    writes="pruning.csv in the folder --out, a row for each version; and pruning.json, a record of the command, "
     "versions and settings.",
     kept="rows that are done are in {out}, and the same command does the others",
     extra="train",
@@ -82,7 +82,7 @@ class Row:
 
 def load_pruning() -> tuple[Row, ...]:
     """Load the table that ships with the package, after checking its hash."""
-    return records.parsed(records.shipped("pruning"), Row, "removal.csv")
+    return records.parsed(records.shipped("pruning"), Row, "pruning.csv")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -100,11 +100,11 @@ def _run(given: argparse.Namespace, line: str) -> str:
 
 
 def run(out: Path, kinds: tuple[str, ...] = KINDS, *, command: str = "") -> Path:
-    """Measure what is missing, write removal.csv and removal.json into `out`, and return the path of the table."""
+    """Measure what is missing, write pruning.csv and pruning.json into `out`, and return the path of the table."""
     from tqdm import tqdm
 
     out.mkdir(parents=True, exist_ok=True)
-    path = out / "removal.csv"
+    path = out / "pruning.csv"
     versions = {"python": platform.python_version(), "numpy": np.__version__, "torch": metadata.version("torch")}
     rows = records.read(path, Row, "pruning")
     cases = {key for kind in KINDS for key in _cases(kind)}

@@ -92,7 +92,7 @@ def without(decoder: TrainedDecoder, removed: Collection[Head]) -> Float[Numpy, 
 
 
 def projected(
-    decoder: TrainedDecoder, directions: Int[ArrayLike, layers], *, rng: np.random.Generator
+    decoder: TrainedDecoder, directions: Int[ArrayLike, "layers"], *, rng: np.random.Generator
 ) -> Float[Numpy, "layers width width"]:
     """Matrices that remove as many random orthonormal directions of each layer's joined head outputs.
 

@@ -102,7 +102,7 @@ def run(
     return path
 
 
-def one_seed(settings: Settings, text: str, device: str) -> dict[str, Shaped[Numpy, ...]]:
+def one_seed(settings: Settings, text: str, device: str) -> dict[str, Shaped[Numpy, "..."]]:
     """Train one decoder; return Q and K of its heads before and after, in half precision, and a record in JSON."""
     import torch
     from tqdm import tqdm
@@ -165,7 +165,7 @@ def _done(settings: Settings, text: str, device: str, parts: Path) -> dict[str, 
         return dict(arrays)
 
 
-def numbers(text: str, alphabet: list[str]) -> Int[Numpy, length]:
+def numbers(text: str, alphabet: list[str]) -> Int[Numpy, "length"]:
     """Return the place of each character in the alphabet."""
     place = {character: number for number, character in enumerate(alphabet)}
     return np.asarray([place[character] for character in text], dtype=np.int64)

@@ -59,7 +59,9 @@ def complete_seeds(rows: Sequence[Row]) -> list[int]:
     return sorted(seed for seed, own in found.items() if own == settings)
 
 
-def by_seed(rows: Sequence[Row], design: str, pairs: int, quantity: str, *, equal: bool = False) -> Float[Numpy, seeds]:
+def by_seed(
+    rows: Sequence[Row], design: str, pairs: int, quantity: str, *, equal: bool = False
+) -> Float[Numpy, "seeds"]:
     """Return a quantity of the runs of one design and number of pairs, seeds ascending.
 
     quantity : one of `QUANTITIES`. gap : validation loss less training loss at the end of the run.  rise : validation
@@ -85,7 +87,7 @@ def by_seed(rows: Sequence[Row], design: str, pairs: int, quantity: str, *, equa
     return np.asarray(values, dtype=float)
 
 
-def compare(differences: Float[ArrayLike, seeds], comparisons: int = 1) -> Comparison:
+def compare(differences: Float[ArrayLike, "seeds"], comparisons: int = 1) -> Comparison:
     """Mean of paired differences with Student's interval of coverage 1 - 0.05 / comparisons.
 
     >>> found = compare([1.0, 2.0, 3.0])

@@ -80,10 +80,10 @@ TARGET, TARGET_SIZE = _starts(_TARGET_CLASSES)
 class Language:
     """What a language pair has by chance: genders and classes of nouns, ambiguous and separable words."""
 
-    gender: Int[Numpy, nouns]
-    noun_class: Int[Numpy, nouns]
-    ambiguous: Bool[Numpy, adjectives]
-    separable: Bool[Numpy, verbs]
+    gender: Int[Numpy, "nouns"]
+    noun_class: Int[Numpy, "nouns"]
+    ambiguous: Bool[Numpy, "adjectives"]
+    separable: Bool[Numpy, "verbs"]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Sentences:
     def __len__(self) -> int:
         return len(self.source)
 
-    def __getitem__(self, index: slice | Int[Numpy, some] | Bool[Numpy, size]) -> Sentences:
+    def __getitem__(self, index: slice | Int[Numpy, "some"] | Bool[Numpy, "size"]) -> Sentences:
         return Sentences(self.source[index], self.target[index], self.kind[index])
 
 
@@ -277,7 +277,7 @@ _MARKS = {"noun": "n", "adjective": "j", "verb": "v", "adverb": "w", "prepositio
           "particle": "k", "question": "q", "adjective ending": "j", "verb ending": "v"}  # fmt: skip
 
 
-def sentence(tokens: Int[ArrayLike, length], language: str) -> str:
+def sentence(tokens: Int[ArrayLike, "length"], language: str) -> str:
     """Write tokens of the source or the target language as made-up words; the last letter shows the word's class.
 
     >>> sentence([3, 7, 167], "source")

@@ -65,8 +65,8 @@ class Trained:
     best: Translator
     last: Translator
     losses: Float[Numpy, "looks 3"]
-    norms: Float[Numpy, steps]
-    cosines: Float[Numpy, steps_1]
+    norms: Float[Numpy, "steps"]
+    cosines: Float[Numpy, "steps_1"]
     clipped: float
 
 
@@ -199,7 +199,7 @@ def tensors(sentences: Sentences, device: torch.device) -> tuple[Int[Tensor, "si
     return tuple(torch.from_numpy(part).to(device) for part in (sentences.source, sentences.target))  # type: ignore[return-value]
 
 
-def _batches(settings: Settings, training: Sentences) -> Iterator[Int[Numpy, batch]]:
+def _batches(settings: Settings, training: Sentences) -> Iterator[Int[Numpy, "batch"]]:
     """Indices of the sentences of each step: every sentence once before any comes again, in a new order each time.
 
     Sixteen batches at a time are sorted by length and then shuffled, so that a batch has little padding.
