@@ -33,6 +33,20 @@ try:  # libyaml reads the tables ten times as fast, where it is
 except ImportError:
     from yaml import SafeLoader  # type: ignore[assignment]
 
+__all__ = [
+    "CHECKS",
+    "FILE",
+    "ConventionError",
+    "Conventions",
+    "Grade",
+    "SafeLoader",
+    "Source",
+    "Verdict",
+    "book_of",
+    "conventions_of",
+    "standard",
+]
+
 #: The file of a book that holds its conventions.
 FILE = "linewise.yml"
 #: The checks that give a verdict, each a method of `linewise.ledger.Claim`; "none" is for sentences that none decides.
