@@ -42,6 +42,7 @@ PLACES = {
 }
 #: Four sources in one table: numbers alone, parts, and sections; the equations of two have a letter.
 CONVENTIONS = """
+texts: [guide, code]
 sources:
   - {table: chapters/sources/s.yml}
   - {table: chapters/sources/s.yml, places: article, section: part, equations: A}

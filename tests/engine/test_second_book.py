@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
+import stamps
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "least_squares"
 CHAPTER = "chapters/least_squares"
@@ -79,10 +81,9 @@ def succeeded(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Outside:
-    """The place, with the book's chapter executed and its site built."""
-    place = Outside(tmp_path_factory.mktemp("outside"))
+def prepare(place: Outside) -> None:
+    """Install linewise there, execute the book's chapter and build its site."""
+    place.folder.mkdir()
     place.install()
     shutil.copytree(EXAMPLE, place.book, ignore=BUILT)
     path = place.book / f"{CHAPTER}.ipynb"
@@ -94,6 +95,16 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Outside:
     succeeded(place.run("-c", EXECUTE, str(path), str(path.parent)))
     build = ["build", ".", "-W", "-n", "--keep-going", "-q"]
     succeeded(place.run("-c", "from jupyter_book.cli.main import main; main()", *build))
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Outside:
+    """The place, made once for all workers of a run: their own folders lie in one."""
+    own = tmp_path_factory.getbasetemp()
+    place = Outside((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "outside")
+    with stamps.only_one("second-book"):
+        if not place.folder.exists():
+            prepare(place)
     return place
 
 
@@ -116,6 +127,10 @@ def test_the_wheel_holds_all_files_of_the_package(outside):
     left_out = {"pyproject.toml", "README.md"}
     wanted = {p.relative_to(own) for p in own.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
     assert [p for p in wanted if p.name not in left_out and not (outside.packages / "linewise" / p).is_file()] == []
+
+
+def test_the_readme_of_the_package_runs(outside):
+    succeeded(outside.run("-m", "doctest", "-o", "NORMALIZE_WHITESPACE", str(ROOT / "code" / "linewise" / "README.md")))
 
 
 def test_the_stored_outputs_are_those_of_its_code(outside):
