@@ -114,7 +114,8 @@ def figures_of(notebook: Any, page: str) -> Iterator[Figure]:
 
 def header(page: str, caption: str) -> str:
     """Return the docstring of a script: what the figure shows, and where it comes from."""
-    text = f'{caption}\n\nFrom {page}.ipynb of the book "Attention, Checked". It needs the book\'s packages, attention-checked.'
+    origin = f'From {page}.ipynb of the book "Attention, Checked". It needs the book\'s packages, attention-checked.'
+    text = f"{caption}\n\n{origin}"
     paragraphs = [textwrap.fill(p, COLUMNS, break_long_words=False) for p in text.split("\n\n")]
     return 'r"""' + "\n\n".join(paragraphs).replace('"""', "'''").removesuffix('"') + '\n"""'
 

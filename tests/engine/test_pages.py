@@ -9,31 +9,32 @@ from typing import Any
 import pytest
 
 from linewise.conventions import Conventions, Verdict, standard
-from linewise.pages import findable, ledger_pages
+from linewise.ledger import Claim
+from linewise.ledger.card import MIME, classes_of
+from linewise.pages import displays, findable, ledger_pages
 
 OWN = Conventions((), {"seen in data": Verdict("measure", "m"), "proved": Verdict("prove", "p")}, {}, {})
-CARD = '<details class="claim-card verdict-{} x" id="claim-a">'
+RECORD = {"claim": "a", "title": "t", "place": "2 p1 s1", "reading": "r", "evidence": []}
 
 
 def test_a_verdict_of_the_book_has_the_look_of_its_check() -> None:
-    assert ledger_pages.classes_of("seen in data", OWN) == ["verdict-seen-in-data", "verdict-measured"]
-    assert ledger_pages.classes_of("proved", OWN) == ["verdict-proved"]
+    assert classes_of("seen in data", OWN) == ["verdict-seen-in-data", "verdict-measured"]
+    assert classes_of("proved", OWN) == ["verdict-proved"]
     assert ledger_pages.badge("seen in data", OWN)["classes"][1:] == ["verdict-seen-in-data", "verdict-measured"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "conventions", "shown"),
+    ("verdict", "conventions", "shown"),
     [
-        ("seen-in-data", OWN, "seen-in-data verdict-measured"),
-        ("proved", OWN, "proved"),
-        ("measured", standard(), "measured"),
-        ("unknown", OWN, "unknown"),
+        ("seen in data", OWN, "verdict-seen-in-data verdict-measured"),
+        ("proved", OWN, "verdict-proved"),
+        ("measured", standard(), "verdict-measured"),
+        ("unknown", OWN, "verdict-unknown"),
     ],
 )
-def test_a_stored_card_gets_it_too(kind: str, conventions: Conventions, shown: str) -> None:
-    stored = {"cells": [{"outputs": [{"data": {"text/html": CARD.format(kind)}}]}]}
-    made = ledger_pages.without_records(stored, conventions)["cells"][0]["outputs"][0]["data"]["text/html"]
-    assert made == CARD.format(shown)
+def test_a_card_gets_it_too(verdict: str, conventions: Conventions, shown: str) -> None:
+    made = displays.drawn(MIME, RECORD | {"verdict": verdict}, conventions)
+    assert f'<details class="claim-card {shown} mathjax_process' in made
 
 
 def test_filled_pages_are_read_in_every_build() -> None:
@@ -46,21 +47,18 @@ def test_filled_pages_are_read_in_every_build() -> None:
     ("there", "links"),
     [({"ledger", "coverage"}, 2), ({"ledger"}, 1), ({"coverage"}, 1), (set(), 0)],
 )
-def test_a_card_links_to_the_pages_that_the_book_has(monkeypatch, there: set[str], links: int) -> None:
-    claim = SimpleNamespace(is_own=False, places=["2.1 p1 s1"])
-    book = SimpleNamespace(conventions=standard(), rows=[SimpleNamespace(anchor="claim-a", claim=claim)])
-    monkeypatch.setattr(ledger_pages, "book_of", lambda app: book)
-    builder = SimpleNamespace(get_relative_uri=lambda page, name: f"{name}.html")
-    app: Any = SimpleNamespace(builder=builder, env=SimpleNamespace(found_docs=there))
-    context = {"body": CARD.format("proved") + "</details>"}
-    ledger_pages.link_cards(app, "chapter", "", context, None)
-    assert context["body"].count("<a ") == links and context["body"].count("claim-links") == bool(links)
+def test_a_card_links_to_the_pages_that_the_book_has(there: set[str], links: int) -> None:
+    claim = Claim("a", "t", "2.1 p1 s1", "r", "defined")
+    made = displays.links_of(claim, {page: f"{page}.html" for page in there})
+    assert made.count("<a ") == links and made.count("claim-links") == bool(links)
+    own = Claim("a", "t", "beyond 2", "r", "defined")
+    assert displays.links_of(own, {"coverage": "coverage.html"}) == ""
 
 
 def test_glosses_are_words_of_the_sources_language(tmp_path) -> None:
     text = "# Rank (秩)\n\nThe 有效秩 and ランク, and 계수, but σ and naïve."
     cells = [{"cell_type": "markdown", "source": text}]
-    outputs = [{"data": {findable.MIME: {"claim": "a"}}}]
+    outputs = [{"data": {MIME: {"claim": "a"}}}]
     cells.append({"cell_type": "code", "source": "", "outputs": outputs})
     (tmp_path / "page.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
     assert findable.glosses(tmp_path, ["page"]) == {"a": "秩 有效秩 ランク 계수"}

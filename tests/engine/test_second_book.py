@@ -124,9 +124,10 @@ def test_nothing_but_linewise_is_there(outside):
 def test_the_wheel_holds_all_files_of_the_package(outside):
     """Beside the modules: the conventions, the scripts, the style sheets, the templates, and the mark of its types."""
     own = ROOT / "code" / "linewise"
-    left_out = {"pyproject.toml", "README.md"}
+    left_out = {"LICENSE", "README.md", "pyproject.toml"}
     wanted = {p.relative_to(own) for p in own.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
     assert [p for p in wanted if p.name not in left_out and not (outside.packages / "linewise" / p).is_file()] == []
+    assert len([*outside.packages.glob("linewise-*.dist-info/licenses/LICENSE")]) == 1
 
 
 def test_the_readme_of_the_package_runs(outside):

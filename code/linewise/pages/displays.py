@@ -8,6 +8,7 @@ entry in the ledger, and to its sentence in the coverage table.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -17,7 +18,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from linewise.conventions import Conventions, conventions_of
 from linewise.derive import display
-from linewise.ledger import card
+from linewise.ledger import Claim, card
 from linewise.pages import signs
 from linewise.pages.ledger_pages import book_of
 
@@ -81,19 +82,24 @@ class Draw(SphinxPostTransform):
     def links(self, record: dict[str, Any]) -> str:
         """Return the last line of a card on the site."""
         row = book_of(self.app).by_id.get(record["claim"])
-        if row is None or "ledger" not in self.env.found_docs:
-            return ""
-        links = [f'<a href="{self.uri("ledger")}#{row.anchor.replace("claim-", "ledger-", 1)}">in the ledger</a>']
-        if not row.claim.is_own and "coverage" in self.env.found_docs:
-            section = row.claim.section
-            target = f"{self.uri('coverage')}#coverage-{section.replace('.', '-')}"
-            spoken = row.claim.conventions.place(section)
-            links.append(f'<a href="{target}">{spoken}, sentence by sentence</a>')
-        return f'<p class="claim-links">This claim {", ".join(links)}</p>'
+        addresses: dict[str, str] = {
+            page: self.app.builder.get_relative_uri(self.env.docname, page)
+            for page in ("ledger", "coverage")
+            if page in self.env.found_docs
+        }
+        return links_of(row.claim, addresses) if row else ""
 
-    def uri(self, page: str) -> str:
-        """Return the address of a page as this page gives it."""
-        return self.app.builder.get_relative_uri(self.env.docname, page)
+
+def links_of(claim: Claim, addresses: Mapping[str, str]) -> str:
+    """Return the links from a card to its entry in the ledger, and to its sentence in the coverage, where they are."""
+    links = []
+    if "ledger" in addresses:
+        entry = claim.anchor.replace("claim-", "ledger-", 1)
+        links.append(f'<a href="{addresses["ledger"]}#{entry}">in the ledger</a>')
+    if "coverage" in addresses and not claim.is_own:
+        target = f"{addresses['coverage']}#coverage-{claim.section.replace('.', '-')}"
+        links.append(f'<a href="{target}">{claim.conventions.place(claim.section)}, sentence by sentence</a>')
+    return f'<p class="claim-links">This claim {", ".join(links)}</p>' if links else ""
 
 
 def read(app: Sphinx, docname: str, source: list[str]) -> None:
