@@ -38,7 +38,7 @@ SITE := chapters guide gallery reference code linewise.yml tools/figure_scripts.
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help book test pdf epub figures serve lab lint format clean execute bench mutants lock environment notebooks site tests hooks links
+.PHONY: help book test due pdf epub figures serve lab lint format clean execute bench mutants lock environment notebooks site tests hooks links
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -47,7 +47,10 @@ book: environment ## make the environment, execute every notebook, build the sit
 	@+$(MAKE) --no-print-directory -j2 notebooks site # the site needs one core for a part of the time
 	@echo "The book is in _build/html/index.html (make serve: http://localhost:$(PORT))"
 
-test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, site
+test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, site (ALL=1: every test)
+
+due: environment ## list the notebooks and tests that are due, and which change makes them so
+	@$(RUN) tools/due.py
 
 pdf: environment notebooks ## typeset the book for paper: _build/pdf/attention-checked.pdf (says which Debian packages it needs)
 	@$(RUN) tools/stamps.py pdf --inputs $(SITE) tools/typeset.py --output _build/pdf/attention-checked.pdf \
@@ -124,4 +127,4 @@ site:
 	  $(JUPYTER_BOOK) build . -W -n --keep-going -q
 
 tests: book
-	@$(RUN) -m pytest -n $(JOBS) --dist worksteal code tools _ext tests
+	@$(RUN) tools/due_tests.py --jobs $(JOBS) $(if $(ALL),--all)

@@ -31,10 +31,12 @@ OF_THE_MACHINE = ("set ATTNMATH_MODEL", "here a long double", "one core has one 
 
 def _forbid_skip(report: Any) -> None:
     """Where a machine runs the tests, a skip for want of a package is a failure: nothing may go unchecked there."""
-    if not os.environ.get("CI") or not report.skipped or hasattr(report, "wasxfail"):
+    if not report.skipped or hasattr(report, "wasxfail"):
         return
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    if not any(words in reason for words in OF_THE_MACHINE):
+    if any(words in reason for words in OF_THE_MACHINE):
+        report.user_properties = [("skipped", "of the machine")]  # tools/due_tests.py asks: such a file has passed
+    elif os.environ.get("CI"):
         report.outcome = "failed"
         report.longrepr = f"{reason} (CI is set: nothing may be skipped)"
 

@@ -116,10 +116,10 @@ def execute(path: Path) -> str:
     return ""
 
 
-def due(notebooks: Sequence[Path], *kinds: str) -> dict[Path, str]:
-    """Return the notebooks that have no fresh stamp of these kinds, each with the hash of its inputs."""
+def due(notebooks: Sequence[Path], *kinds: str) -> dict[Path, stamps.Inputs]:
+    """Return the notebooks that have no fresh stamp of these kinds, each with its inputs."""
     inputs = stamps.inputs_of(notebooks)
-    return {n: i for n, i in inputs.items() if not any(stamps.is_fresh(stamps.stamp_of(k, n), i) for k in kinds)}
+    return {n: i for n, i in inputs.items() if all(stamps.changes(stamps.stamp_of(k, n), i) for k in kinds)}
 
 
 def read_options(doc: str | None, arguments: list[str] | None) -> tuple[list[Path], bool, int]:
@@ -136,15 +136,14 @@ def read_options(doc: str | None, arguments: list[str] | None) -> tuple[list[Pat
     return stamps.notebooks(p.resolve() for p in options.paths), options.all, max(1, options.jobs)
 
 
-def each(kind: str, work: Callable[[Path], str], due: dict[Path, str], jobs: int) -> list[str]:
+def each(kind: str, work: Callable[[Path], str], due: dict[Path, stamps.Inputs], jobs: int) -> list[str]:
     """Do the work on the notebooks that are due, several at a time; stamp those without a fault, return the faults."""
 
     def one(notebook: Path) -> str:
         started = time.monotonic()
         fault = work(notebook)
         if not fault:  # an executed notebook is another than before, and is part of its inputs
-            inputs = stamps.inputs_of([notebook]) if kind == "executed" else due
-            stamps.write_atomically(stamps.stamp_of(kind, notebook), inputs[notebook])
+            stamps.write_stamp(stamps.stamp_of(kind, notebook), due[notebook] | stamps.hashes([notebook]))
         seconds = time.monotonic() - started
         print(f"{'FAILED' if fault else kind} {os.path.relpath(notebook, stamps.ROOT)} in {seconds:.1f} s", flush=True)
         return fault

@@ -1,7 +1,8 @@
 """Stamps: remember that something was done for exactly these inputs, and notice when they change.
 
-A stamp is a small file that holds the hash of the inputs' *contents* (never of their dates), so
-that a checkout of an old version, a copy, or a touched file are each seen for what they are.
+A stamp is a small file that holds hashes of the inputs' *contents* (never their dates), so that a checkout of an old
+version, a copy, or a touched file are each seen for what they are. The stamp of a notebook names each input, so that
+`make due` can say which one has changed; that of a step holds one hash of all.
 Standard library only: the environment itself is installed behind a stamp.
 
 ``python tools/stamps.py NAME --inputs PATH... --output PATH [--remove PATH...] -- COMMAND...``
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import json
 import os
 import platform
 import shutil
@@ -24,6 +26,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+import reach
+
 try:
     import fcntl
 except ImportError:  # Windows has no such locks: there, nothing keeps two runs of the same work apart
@@ -31,6 +35,8 @@ except ImportError:  # Windows has no such locks: there, nothing keeps two runs 
 
 ROOT = Path(__file__).resolve().parent.parent
 STAMPS = ROOT / "_build" / "stamps"
+#: What something depends on: the hash of each file's content by its name, and the version of Python.
+Inputs = dict[str, str]
 #: Where the notebooks are: the chapters, and the executed pages that are no chapters.
 NOTEBOOKS = (ROOT / "chapters", ROOT / "guide")
 #: Folders that hold no input of anything.
@@ -68,11 +74,29 @@ def digest(paths: Iterable[Path], *also: str) -> str:
     return total.hexdigest()
 
 
-def inputs_of(notebooks: Iterable[Path]) -> dict[Path, str]:
-    """Return the hash of all that each notebook's outputs depend on: itself, its claims, the package, the pins."""
-    common = digest([ROOT / "code", ROOT / "constraints.txt"])
-    beside = {n: [p for p in n.parent.glob("[!.]*") if p.is_file() and p.suffix != ".ipynb"] for n in notebooks}
-    return {n: digest([n, *others], common) for n, others in beside.items()}
+def hashes(paths: Iterable[Path], known: dict[Path, str] | None = None) -> dict[str, str]:
+    """Return the hash of each file's content by its name below the root, in order; known hashes are not made again."""
+    known = {} if known is None else known
+    for path in paths:
+        if path not in known:
+            known[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return {os.path.relpath(path, ROOT).replace(os.sep, "/"): known[path] for path in sorted(paths)}
+
+
+def inputs_of(notebooks: Iterable[Path]) -> dict[Path, Inputs]:
+    """Return what each notebook's outputs depend on: itself, what it reaches (`reach`), the pins and the Python."""
+    notebooks = list(notebooks)
+    folders = {*NOTEBOOKS, *(n.parent for n in notebooks)}
+    beside = {p for folder in folders for p in files([folder]) if p.suffix != ".ipynb" and not p.name.startswith(".")}
+    sources = reach.Sources([ROOT / "code"], lambda root: files([root]), beside, STAMPS / "reach.json")
+    pins = files([ROOT / "constraints.txt"])
+    known: dict[Path, str] = {}
+    found = {}
+    for notebook in notebooks:
+        reached = {notebook, *pins, *sources.reached(notebook)}
+        found[notebook] = {"Python": platform.python_version(), **hashes(reached, known)}
+    sources.remember(write_atomically)
+    return found
 
 
 def stamp_of(kind: str, notebook: Path) -> Path:
@@ -81,8 +105,38 @@ def stamp_of(kind: str, notebook: Path) -> Path:
 
 
 def is_fresh(stamp: Path, inputs: str) -> bool:
-    """Return whether the stamp records these inputs."""
+    """Return whether the stamp of a step records these inputs."""
     return stamp.is_file() and stamp.read_text(encoding="utf-8") == inputs
+
+
+def stamped(stamp: Path) -> Inputs:
+    """Return the inputs that a stamp records; none if there is no such stamp, or one that cannot be read."""
+    try:
+        inputs = json.loads(stamp.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return inputs if isinstance(inputs, dict) else {}
+
+
+def write_stamp(stamp: Path, inputs: Inputs) -> None:
+    """Record the inputs for which something was done, to be read by people as well."""
+    write_atomically(stamp, json.dumps(inputs, indent=1, ensure_ascii=False) + "\n")
+
+
+def changes(stamp: Path, inputs: Inputs) -> list[str]:
+    """Return which inputs are not those that the stamp records, in words; [] if all are."""
+    before = stamped(stamp)
+    if not before:
+        return ["never done"]
+    words = []
+    for name in sorted(before.keys() | inputs.keys()):
+        if name not in before:
+            words.append(f"{name} (new)")
+        elif name not in inputs:
+            words.append(f"{name} (no longer)")
+        elif before[name] != inputs[name]:
+            words.append(name)
+    return words
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def name(path: Path) -> str:
     return path.relative_to(stamps.ROOT).as_posix()
 
 
+@lru_cache(maxsize=4)  # all rules are asked of one notebook before the next; they change nothing
 def read(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
