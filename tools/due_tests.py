@@ -36,10 +36,17 @@ OF_THE_MACHINE = ("skipped", "of the machine")
 SITE = stamps.ROOT / "_build" / "html"
 
 
+@functools.cache
+def settings() -> dict[str, Any]:
+    """Return the settings of pytest."""
+    project = tomllib.loads((stamps.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found: dict[str, Any] = project["tool"]["pytest"]["ini_options"]
+    return found
+
+
 def places() -> list[str]:
     """Return the folders that hold tests, as the settings of the project name them."""
-    settings = tomllib.loads((stamps.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return list(settings["tool"]["pytest"]["ini_options"]["testpaths"])
+    return list(settings()["testpaths"])
 
 
 def files() -> list[Path]:
@@ -74,7 +81,7 @@ class Reader:
     def _sources_of(self, file: Path) -> reach.Sources:
         home = file.parent if is_test(file) else stamps.ROOT / "code"
         if home not in self._sources:
-            roots = dict.fromkeys([home, *(stamps.ROOT / name for name in ("code", "tools", "_ext"))])
+            roots = dict.fromkeys([home, *(stamps.ROOT / name for name in settings()["pythonpath"])])
             cache = stamps.STAMPS / f"reach-{home.name}.json"
             self._sources[home] = reach.Sources(roots, lambda root: stamps.files([root]), cache=cache)
         return self._sources[home]

@@ -9,7 +9,8 @@ The imports are read (`ast`), nothing is executed. The rules count too much rath
   value.
 * A file that holds no Python is reached by its name: as the end of a string, as a string with holes (f"{name}.csv"
   reaches every table), or as a string that is its name without endings. A style sheet is reached by everybody, because
-  matplotlib finds style sheets by names of its own. A file that no string names is reached by nobody.
+  matplotlib finds style sheets by names of its own. A file that no string names is reached by nobody; a README, which
+  explains, needs its whole name.
 * A file beside notebooks is reached by the notebook of its name, by ``load_claims`` with it, and by its full name.
 * An import by a name that is computed reaches every module that a string names, anywhere in what is reached, and so
   does ``python -m`` in a process of its own. A name out of a table of constants is not computed.
@@ -76,14 +77,14 @@ def facts(source: str, package: str = "", *, examples: bool = False) -> Facts:
                 tree.body += ast.parse(example.source).body
     reader = _Reader(package)
     reader.visit(tree)
-    lazy = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == "__getattr__"]
+    lazy = "__getattr__" in _bound(tree.body)
     strings = reader.strings - ({s for s in reader.strings if s.startswith(f"{package}.")} if lazy else set())
     return Facts(
         chains=sorted(reader.chains | set(reader.uses())),
         strings=sorted(strings),
         computed=reader.is_computed(),
         claims=sorted(reader.claims),
-        lazy=bool(lazy),
+        lazy=lazy,
         bound=sorted(_bound(tree.body)) if lazy else [],
         placed=reader.placed,
         locates=reader.locates,
@@ -383,7 +384,7 @@ class Sources:
             if path.suffix == STYLES
             or path.name in patterns
             or path.name.split(".")[0] in ends
-            or any(fnmatch.fnmatchcase(path.name, p) for p in holes)
+            or (path.stem != "README" and any(fnmatch.fnmatchcase(path.name, p) for p in holes))
         }
 
     def _companions(self, path: Path, one: Facts) -> set[Path]:

@@ -84,12 +84,12 @@ def hashes(paths: Iterable[Path], known: dict[Path, str] | None = None) -> dict[
 
 
 def inputs_of(notebooks: Iterable[Path]) -> dict[Path, Inputs]:
-    """Return what each notebook's outputs depend on: itself, what it reaches (`reach`), the pins and the Python."""
+    """Return what each notebook's outputs depend on: itself, what it reaches (`reach`), pins, conventions, Python."""
     notebooks = list(notebooks)
     folders = {*NOTEBOOKS, *(n.parent for n in notebooks)}
     beside = {p for folder in folders for p in files([folder]) if p.suffix != ".ipynb" and not p.name.startswith(".")}
     sources = reach.Sources([ROOT / "code"], lambda root: files([root]), beside, STAMPS / "reach.json")
-    pins = files([ROOT / "constraints.txt"])
+    pins = files([ROOT / "constraints.txt", ROOT / "linewise.yml"])  # the conventions say how a card reads
     known: dict[Path, str] = {}
     found = {}
     for notebook in notebooks:

@@ -21,9 +21,9 @@ def rooms_of(package: str, path: Iterable[str]) -> tuple[Callable[[str], ModuleT
     def names() -> list[str]:
         return sorted(found.name for found in pkgutil.iter_modules(path) if not found.name.startswith("_"))
 
-    def module(name: str) -> ModuleType:
+    def __getattr__(name: str) -> ModuleType:
         if name not in names():
             raise AttributeError(f"module {package}: expected one of its modules, {', '.join(names())}, got {name}")
         return import_module(f"{package}.{name}")
 
-    return module, names
+    return __getattr__, names
