@@ -105,7 +105,7 @@ EVERYTHING = {n for n in FILES if not n.endswith("README.md")} - ALWAYS
         ("load('table')", {"pack/data/table.csv"}),
         ("load('a sentence about a table')", set()),
         ("from pack import family", {INIT, "pack/family.py", "pack/data/one.json", "pack/data/two.json"}),
-        ("'''See README.md and table.csv.'''\n'pack.alone'", set()),
+        ("'table.csv'\n'pack.alone'", set()),
         ("from pack import listed", {INIT, "pack/listed.py", "pack/alone.py"}),
         ("import importlib\nimportlib.import_module('pack.alone')", {INIT, "pack/alone.py"}),
         ("from pack import dynamic\ndynamic.f('pack.alone')", {INIT, "pack/dynamic.py", "pack/alone.py"}),
@@ -132,6 +132,12 @@ def test_a_package_that_is_not_asked_for_one_room_is_reached_as_a_whole(sources:
 @pytest.mark.parametrize("text", ["def f(:", "from pack import broken", "from pack import finder"])
 def test_what_cannot_be_known_reaches_everything(sources: Path, text: str) -> None:
     assert reached_by(sources, text) >= EVERYTHING
+
+
+def test_a_module_reaches_the_packages_above_it(sources: Path) -> None:
+    other = sources / "code" / "pack" / "deep" / "other.py"  # it imports nothing
+    found = reach.Sources([sources / "code"], stamps_files).reached(other)
+    assert {sources / "code" / name for name in (INIT, "pack/deep/__init__.py")} <= found
 
 
 def test_examples_count_where_they_are_run(sources: Path) -> None:
