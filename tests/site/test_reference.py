@@ -14,6 +14,8 @@ import site_checks as check
 from conftest import ROOT
 from sphinx.util.inventory import InventoryFile
 
+import attnmath
+
 sys.path.insert(0, str(ROOT / "_ext"))
 from reference import api, notation, terms
 
