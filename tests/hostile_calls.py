@@ -32,8 +32,6 @@ ROW = {"design": "fixed", "pairs": 500, "hidden": 128, "seed": 0, "bleu": 50.0}
 FIGURES: dict[str, dict[str, Any]] = {
     "curves.curves": {"x": [1.0, 2.0], "curves": {"a": [1.0, 2.0]}, "reference": {"b": [2.0, 1.0]},
                       "legend_at": (0.5, 0.5), **WORDS, **LOG},
-    "curves.estimates_against": {"d_k": [1, 2], "estimates": {"a": TWO}, "predictions": {"p": [1.0, 2.0]},
-                                 "ylabel": "y", "yscale": "log", "dodge": 1.1},
     "arrows.curves_and_arrows": {"curves": {"a": np.eye(2)}, "arrows": {"u": [1.0, 0.5]}, "reach": 2.0, **WORDS},
     "arrows.estimates_over": {"x": [1, 2], "estimates": {"a": TWO}, "predictions": {"p": [1.0, 2.0]},
                                  "yticks": [1.0, 2.0], "dodge": 1.1, "legend_at": "best", **WORDS, **LOG},
@@ -63,7 +61,6 @@ FIGURES: dict[str, dict[str, Any]] = {
     "spectra.dots_by_layer": {"values": [[1.0, 2.0]], "bounds": [1.0], "ylabel": "y",
                                "intervals": ([[0.5, 1.5]], [[1.5, 2.5]])},
     "spectra.quantile_bands": {"bands": {"a": [[0.5, 0.2], [1.0, 0.5], [1.5, 1.0]]}, "mark": 1, **WORDS},
-    "spectra.rates_on_the_diagonal": {"predicted": [1.0, 2.0], "measured": [1.5, 2.5], **WORDS},
     "spectra.unit_disc": {"values": [0.5j, 0.5], "reference": [1.0], "title": "t"},
 }  # fmt: skip
 
@@ -204,7 +201,6 @@ def public(package: ModuleType, *, without: tuple[str, ...] = ()) -> dict[str, C
 
 
 DRAWING = public(attnmath.figures, without=("drawing",))
-DRAWING.pop("curves.draw_estimates")  # checked through the two functions that call it
 #: What attnlab measures, but for the numeric modules of `hostile`, and for what its commands do beside their measuring.
 MEASURING = public(attnlab, without=(*numeric.LABORATORY, *ELSEWHERE))
 

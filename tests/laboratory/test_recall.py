@@ -24,12 +24,9 @@ from hypothesis import strategies as st
 from attnlab.recall import results, task
 from attnlab.recall.table import (
     ATTENTION_NAMES,
-    COLUMNS,
-    MEASURES,
     PARAMETERS,
     RATES,
     SEEDS,
-    SETTINGS,
     STANDARD,
     TABLE,
     check_parameter,
@@ -147,7 +144,7 @@ def test_all_attentions_have_equally_many_parameters() -> None:
 
 def test_a_short_training_recalls_better_than_chance() -> None:
     row = training.run(small(width=16, steps=150, rate=3e-2))
-    assert row["recall"] > 3 / task.VALUES and set(COLUMNS) == set(row) and row["device"] == "cpu"
+    assert row["recall"] > 3 / task.VALUES and set(TABLE.columns) == set(row) and row["device"] == "cpu"
     assert 1 <= row["support"] <= 6 and 6**-0.5 <= row["S"] <= 1 and 1 / 6 < row["target"] <= 1
     assert row["validation"] != row["recall"] and abs(row["validation"] - row["recall"]) < 0.1
 
@@ -355,7 +352,7 @@ def test_the_shipped_table_is_complete() -> None:
     assert hashlib.sha256(stored.read_bytes()).hexdigest() == record["sha256"]
     assert record["command"].startswith("python -m attnlab.recall") and "torch" in record["versions"]
     assert record["devices"] == ["cpu"] and record["seed"] == list(SEEDS) and record["rate"] == list(RATES)
-    assert {sweep.Settings(**{k: row[k] for k in SETTINGS}) for row in rows} == set(sweep.grid())
+    assert {sweep.Settings(**{k: row[k] for k in TABLE.settings}) for row in rows} == set(sweep.grid())
 
 
 def test_best_cells_choose_the_rate_by_validation() -> None:
@@ -421,7 +418,11 @@ def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
 
 @pytest.mark.parametrize(
     "text, words",
-    [("a,b\n", "expected a table"), ("\x00\x01\n", "expected a table"), (",".join(COLUMNS) + "\nx,1\n", "in line 2")],
+    [
+        ("a,b\n", "expected a table"),
+        ("\x00\x01\n", "expected a table"),
+        (",".join(TABLE.columns) + "\nx,1\n", "in line 2"),
+    ],
 )
 def test_a_foreign_table_is_refused_and_left_alone(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "t.csv"
@@ -678,9 +679,11 @@ def test_a_table_is_written_sorted_and_read_as_it_is(tmp_path: Path) -> None:
         ("decay", 1.0, False, 2, 0),
     ]  # fmt: skip
     assert all(isinstance(rows[0][name], int) for name in ("pairs", "head", "width", "seed", "steps", "batch"))
-    assert all(isinstance(rows[0][name], float) for name in ("parameter", "rate", *MEASURES))
+    assert all(isinstance(rows[0][name], float) for name in ("parameter", "rate", *TABLE.measures))
     text = path.read_text()
-    assert text.startswith(",".join(COLUMNS) + "\nsoftmax,0.5,False,2,4,8,0,8,32,0.024,") and text.endswith(",cpu\n")
+    assert text.startswith(",".join(TABLE.columns) + "\nsoftmax,0.5,False,2,4,8,0,8,32,0.024,") and text.endswith(
+        ",cpu\n"
+    )
     target = sweep.write_provenance(path, "the command")
     record = json.loads(target.read_text())
     assert target == path.with_suffix(".json") and record["command"] == "the command" and record["runs"] == 7
@@ -709,7 +712,7 @@ def test_what_a_sweep_takes_is_checked(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match=words):
             call()
     assert not path.exists() and sweep.sweep([], path, progress=False) == 0
-    assert path.read_text() == ",".join(COLUMNS) + "\n"
+    assert path.read_text() == ",".join(TABLE.columns) + "\n"
 
 
 def test_names_and_numbers_that_are_made_while_a_program_runs_count_as_well() -> None:
@@ -737,7 +740,7 @@ def test_a_file_system_without_locks_serves_as_well(tmp_path: Path, monkeypatch:
     assert read_table(tmp_path / "t.csv") == []
     with TABLE.locked(tmp_path / "t.csv"):
         pass
-    assert (tmp_path / "t.csv").read_text() == ",".join(COLUMNS) + "\n", "the cut line is gone"
+    assert (tmp_path / "t.csv").read_text() == ",".join(TABLE.columns) + "\n", "the cut line is gone"
 
 
 @pytest.mark.parametrize("module", ["recall", "translation"])
