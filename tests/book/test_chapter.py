@@ -32,7 +32,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in COPIED:
         shutil.copytree(stamps.ROOT / name, root / name, ignore=lambda _, names: stamps.IGNORED & set(names))
     for path in stamps.ROOT.iterdir():
-        if path.is_file():
+        if path.is_file() and path.name not in stamps.IGNORED:
             shutil.copy(path, root)
     (root / "code").symlink_to(stamps.ROOT / "code", target_is_directory=True)
     return root
