@@ -4,12 +4,14 @@
 # --- what you may set ------------------------------------------------------------------------
 # PYTHON: the interpreter to make the environment with (default: python3 if it fits, else 3.11, 3.12, 3.13)
 # VENV:   where the environment is made; with INSTALL=no it is used as it stands
+# NAME:   the chapter that `make chapter` begins
 PYTHON  ?=
 VENV    ?= .venv
 INSTALL ?= yes
 JOBS    ?= 2
 PORT    ?= 8000
 ALL     ?=
+NAME    ?=
 
 # --- where it can work ---------------------------------------------------------------------------
 # No virtual environment can be made below a colon, and no command line survives the others.
@@ -38,7 +40,7 @@ SITE := chapters guide gallery reference code linewise.yml tools/figure_scripts.
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help book test due pdf epub figures serve lab lint format clean execute bench mutants lock environment notebooks site tests hooks links
+.PHONY: help book test due chapter pdf epub figures serve lab lint format clean execute bench mutants lock environment notebooks site tests hooks links
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -83,6 +85,9 @@ format: environment ## put the code into its standard form
 execute: environment ## re-run the notebooks that have changed, store their outputs, publish figures (ALL=1: every one)
 	@$(RUN) tools/execute.py --jobs $(JOBS) $(if $(ALL),--all)
 	@$(RUN) tools/publish.py $(if $(ALL),--all)
+
+chapter: environment ## begin a chapter: notebook, claims and attacks that keep every rule (NAME=matrix/example)
+	@$(RUN) tools/chapter.py "$$NAME"
 
 bench: environment ## time notebooks and commands against their budgets (ONLY=notebooks, ONLY=book, ONLY=pages)
 	@$(RUN) tools/bench.py $(if $(ONLY),--only $(ONLY))
