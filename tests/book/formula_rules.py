@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from formulas import Side, drawn, sides
+from formulas import PROGRAM, Side, drawn, sides
 from notebook_rules import Notebook, code_cells, text
 
 REMEMBERED = "## What to remember"
@@ -72,7 +72,7 @@ def of_code(source: str) -> Iterator[Side]:
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp | ast.Call):
             try:
-                yield Side("", _value(node), ast.unparse(node))
+                yield Side(PROGRAM, _value(node), ast.unparse(node))
             except (ValueError, ArithmeticError, TypeError):
                 continue
 

@@ -3,7 +3,7 @@ r"""Read formulas as numbers: two formulas are the same if they have the same va
 A formula in TeX is read into one number for each of its sides. A symbol, with its indices, stands for a number that is
 drawn from its name. Sums, products, fractions, powers, roots, exponentials and logarithms are what they are. What else
 acts on something (a sum over an index, an expectation, a norm) stands for a fixed function of it, and a row of entries
-for a combination of them. So ``2p(1-p)`` and the ``2 p \left(1 - p\right)`` of a derivation are the same, and
+for a combination of them. Factors commute, so the order of capital letters, which may be matrices, is compared as well.
 ``p(1-p)`` is another formula.
 """
 
@@ -21,6 +21,7 @@ from functools import lru_cache
 _LOOK = re.compile(r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|limits|q?quad)(?![A-Za-z])|(?<!\\)\\[,;:!> ]|~|&"
                    r"|\\(?:begin|end)\{aligned\}|\\tag\{[^}]*\}")  # fmt: skip
 _NAME = re.compile(r"\\(?:text|mathrm|operatorname)\{([^{}]*)\}")
+_MARK = re.compile(r"\^\{(\\top|\\prime|\*)\}")
 _BRACED = re.compile(r"\{(\\?[A-Za-z]+)\}_")
 _TOKEN = re.compile(r"\\(?:begin|end)\{[a-z]+\*?\}|\\[A-Za-z]+|\\.|\d+(?:\{,\}\d{3})*(?:\.\d+)?|\S")
 #: Relations, each in one form.
@@ -46,6 +47,8 @@ _TIMES = {r"\cdot", r"\times", "*"}
 _BIG = {rf"\{name}" for name in ["sum", "prod", "int", "max", "min", "lim", "sup", "inf", "bigcup"]}
 _FUNCTIONS = {rf"\{name}": getattr(cmath, name) for name in ["log", "sin", "cos", "tan", "sinh", "cosh", "tanh"]}
 _CONSTANTS = {r"\pi": cmath.pi, "e": cmath.e}
+#: In the place of a relation: a side that was read from a program, whose order of factors says nothing.
+PROGRAM = "program"
 _NUMBER = re.compile(r"[\d.]+(?:\{,\}\d{3})*")
 
 
@@ -60,9 +63,24 @@ class Side:
     rows: int = 0
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Side) and cmath.isclose(self.value, other.value, rel_tol=1e-9, abs_tol=1e-12)
+        if not isinstance(other, Side) or not cmath.isclose(self.value, other.value, rel_tol=1e-9, abs_tol=1e-12):
+            return False
+        return PROGRAM in (self.relation, other.relation) or capitals(self.tex) == capitals(other.tex)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+@lru_cache(maxsize=100_000)
+def capitals(tex: str) -> list[str]:
+    r"""Return the capital letters of a side in their order, which is that of the factors where they are matrices.
+
+    >>> capitals(r"\frac { Q K ^ \top } { \sqrt { d _ k } } V"), capitals(r"X W _ Q")
+    (['Q', 'K ^ \\top', 'V'], ['X', 'W _ Q'])
+    """
+    bare = re.sub(
+        r"\\(?:mathrm|mathbb|mathcal|operatorname) (?:\{[^{}]*\}|\S+)|\^ (?!\\top)(?:\{[^{}]*\}|\S+)", "", tex
+    )
+    return re.findall(r"(?<!_ )(?<!\S)[A-Z](?: _ \S+)?(?: \^ \\top)?", re.sub(r"_ \{[^{}]*\}", "", bare))
 
 
 def drawn(name: str) -> float:
@@ -89,7 +107,7 @@ class _Reader:
     """One pass over the tokens of a formula."""
 
     def __init__(self, tex: str) -> None:
-        plain = _LOOK.sub(" ", _BRACED.sub(r"\1_", _NAME.sub(_joined, tex)))
+        plain = _LOOK.sub(" ", _MARK.sub(r"^\1", _BRACED.sub(r"\1_", _NAME.sub(_joined, tex))))
         self.tokens: list[str] = _TOKEN.findall(plain)
         self.at = self.symbols = self.rows = 0
 

@@ -49,6 +49,8 @@ _COUNT = rf"\b(\d+|{'|'.join(_WORDS)})"
 #: What the book counts once and for all: with which words around the number, and how many there are.
 COUNTED = {
     rf"{_COUNT} (?:(?:small|causal|trained|untrained) )+decoders\b": 4,
+    rf"\bthe {_COUNT} decoders\b": 4,
+    rf"{_COUNT} learned heads\b": 8,
     rf"{_COUNT} fixed patterns\b": 7,
     rf"{_COUNT} language pairs\b": 5,
     r"\b(\d+) heads of (?:the (?:same|trained|book's) |one (?:trained )?|this |its |the )?(?:encoder|model)\b": 72,

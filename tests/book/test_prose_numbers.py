@@ -13,7 +13,7 @@ import pytest
 
 import stamps
 from attnlab.heads import load_decoders, load_heads
-from attnlab.translation import sweep
+from attnlab.translation import designs, sweep
 from attnmath.fixed_attention import fixed_patterns
 from fabricated import good_notebook, printed
 from prose_numbers import (
@@ -85,7 +85,7 @@ def test_the_book_counts_what_there_is() -> None:
     encoder, decoders = load_heads("sentence"), load_decoders()
     assert set(COUNTED.values()) == {
         len(decoders.seeds), len(fixed_patterns.PATTERNS), len(sweep.SEEDS), encoder.layers * encoder.heads,
-        encoder.heads, encoder.n, load_heads("passage").n, 95,
+        encoder.heads, encoder.n, load_heads("passage").n, designs.DESIGNS["learned"].learned, 95,
     }  # fmt: skip
 
 
