@@ -69,7 +69,7 @@ def expected(number: str) -> list[str]:
     """Return the names of the files of a release.
 
     >>> expected("2.0.0")[:3]
-    ['SHA256SUMS', 'attention-checked-2.0.0.epub', 'attention-checked-2.0.0.pdf']
+    ['SHA256SUMS', 'attention-checked-2.0.0-site.zip', 'attention-checked-2.0.0.epub']
     """
     stems = [name.replace("-", "_") for name in DISTRIBUTIONS]
     built = [f"{stem}-{number}{end}" for stem in stems for end in ("-py3-none-any.whl", ".tar.gz")]
@@ -109,8 +109,8 @@ def try_alone(wheel: Path, readme: Path, folder: Path) -> None:
     """Install a wheel, and what it asks for, into an environment of its own; run the examples of its README there."""
     run([sys.executable, "-m", "venv", folder])
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "-q"]
-    run([*pip, "install", "-c", ROOT / "constraints.txt", wheel])
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "-q"]
+    run([*pip, "install", "-c", str(ROOT / "constraints.txt"), str(wheel)])
     run([*pip, "check"])
     run([python, "-P", "-c", EXAMPLES, readme], folder)
 
