@@ -63,7 +63,7 @@ class Side:
     rows: int = 0
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Side) or not cmath.isclose(self.value, other.value, rel_tol=1e-9, abs_tol=1e-12):
+        if not isinstance(other, Side) or not cmath.isclose(self.value, other.value, rel_tol=1e-11, abs_tol=1e-13):
             return False
         return PROGRAM in (self.relation, other.relation) or capitals(self.tex) == capitals(other.tex)
 

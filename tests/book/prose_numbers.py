@@ -29,6 +29,7 @@ _CLOSING = "## What to remember"
 _SPACE = r"(?:[ ,\u2009\u202f]|\\,|\{,\})"
 #: Digits in groups of three, or in one piece, and perhaps decimals; not the parts of 5.1.4 and not those of a name.
 NUMBER = re.compile(rf"(?<![\w.])(?:\d{{1,3}}(?:{_SPACE}\d{{3}})+(?!\d)|\d+)(?:\.\d+)?(?!\.?\d)(?P<percent>\s*\\?%)?")
+_LABEL = re.compile(r"^:label:.*", re.MULTILINE)
 _PLACE = r"\(?[\d.]*\d\)?"
 NO_STATEMENT = [
     re.compile(r"^([`:]{3,})\{solution-start\}.*?\{solution-end\}", re.MULTILINE | re.DOTALL),
@@ -197,15 +198,20 @@ def _exercise(words: str, cells: list[Notebook]) -> Iterator[Exercise]:
 
 
 def unsolved(notebook: Notebook, phrases: Iterable[str] = ()) -> list[str]:
-    """Return one sentence for each number of a solution that neither its cells nor the question nor a sum yields."""
+    """Return one sentence for each number of a solution that neither its cells nor the question nor a sum yields.
+
+    And one for each number of a question that neither the cells nor the solution takes up.
+    """
     faults = []
     for exercise in exercises(notebook):
-        values = set(_numbers(exercise.asked)) | worked_out(exercise.answered)
-        values |= {value for cell in exercise.cells for value in computed(cell)}
-        for match in _counting(exercise.answered, NO_STATEMENT[2:], phrases):
-            if not occurs(match[0], values):
-                around = _around(exercise.answered, match)
-                faults.append(f"the solution of {exercise.label}: nothing yields {match[0]} (... {around} ...)")
+        yielded = {value for cell in exercise.cells for value in computed(cell)}
+        for part, words, other in (("solution", exercise.answered, exercise.asked),
+                                   ("question", exercise.asked, exercise.answered)):  # fmt: skip
+            values = yielded | worked_out(words) | set(_numbers(other))
+            for match in _counting(words, [_LABEL, *NO_STATEMENT[2:]], phrases):
+                if not occurs(match[0], values):
+                    around = _around(words, match)
+                    faults.append(f"the {part} of {exercise.label}: nothing yields {match[0]} (... {around} ...)")
     return faults
 
 

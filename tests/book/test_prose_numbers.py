@@ -103,6 +103,8 @@ SPOILT = [
     ("comparison", "lies between 106 and 107", "lies between 106 and 109"),
     ("feature_maps", "*took* has only $0.25$", "*took* has only $0.35$"),
     ("frozen_projections", "this is $n\\le e^{5.33}$", "this is $n\\le e^{5.34}$"),
+    ("masks", "all 72 heads", "all 27 heads"),
+    ("orthogonal_features", "with 24 components", "with 42 components"),
     # counts
     ("softmax", "Two panels", "Three panels"),
     ("effective_rank", "four small decoders", "five small decoders"),
