@@ -40,14 +40,16 @@ PRINTED = {"pdf": ROOT / "_build/pdf/attention-checked.pdf", "epub": ROOT / "_bu
 EXAMPLES = r"""
 import doctest, pathlib, re, sys
 text = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
-blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-for block in blocks:
+blocks, names = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}
+for block in blocks:  # one after the other, as a reader types them
     if ">>>" in block:
-        test = doctest.DocTestParser().get_doctest(block, {}, sys.argv[1], sys.argv[1], 0)
-        if doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test).failed:
+        test = doctest.DocTestParser().get_doctest(block, names, sys.argv[1], sys.argv[1], 0)
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        if runner.run(test, clear_globs=False).failed:
             sys.exit(1)
+        names |= test.globs
     else:
-        exec(block, {})
+        exec(block, names)
 sys.exit(0 if blocks else "no example")
 """
 

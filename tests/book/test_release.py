@@ -70,6 +70,7 @@ def test_an_archive_of_the_site_has_every_file_and_no_hour(tmp_path: Path) -> No
         ("```python\n>>> 1 + 1\n2\n\n```", True),
         ("```python\nassert 1 + 1 == 3\n```", False),
         ("```python\n>>> 1 + 1\n3\n\n```", False),
+        ("```python\nx = 1\n```\n```python\n>>> y = x + 1\n\n```\n```python\n>>> x + y\n3\n\n```", True),
         ("no example", False),
     ],
 )
