@@ -12,8 +12,10 @@ No program here reads what a formula is said to be: a formula that is right, in 
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -59,22 +61,20 @@ def read(found: Iterable[str]) -> Iterator[tuple[str, Sequence[Side]]]:
             continue
 
 
-def of_code(source: str) -> Iterator[Side]:
-    """Yield the value of each expression of a program that reads as a formula.
+@cache  # several tests read every notebook
+def of_code(source: str) -> tuple[Side, ...]:
+    """Return the value of each expression of a program that reads as a formula.
 
-    >>> [side == sides(r"2n^2(d_k-r)")[0] for side in of_code("2 * n**2 * (d_k - r)")][0]
+    >>> of_code("2 * n**2 * (d_k - r)")[0] == sides(r"2n^2(d_k-r)")[0]
     True
     """
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BinOp | ast.Call):
-            try:
-                yield Side(PROGRAM, _value(node), ast.unparse(node))
-            except (ValueError, ArithmeticError, TypeError):
-                continue
+    found = []
+    with contextlib.suppress(SyntaxError):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.BinOp | ast.Call):
+                with contextlib.suppress(ValueError, ArithmeticError, TypeError):
+                    found.append(Side(PROGRAM, _value(node), ""))
+    return tuple(found)
 
 
 def _value(node: ast.expr) -> complex:

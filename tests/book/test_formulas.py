@@ -42,6 +42,11 @@ def read_notebook(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+@cache
+def held_in(name: str) -> Held:
+    return elsewhere(read_notebook(NOTEBOOKS[name]))
+
+
 # --- this book -----------------------------------------------------------------------------------
 
 
@@ -50,7 +55,7 @@ def test_formulas_are_held(name: str) -> None:
     notebook = read_notebook(NOTEBOOKS[name])
     assert untrue(notebook) == []
     assert unheld(notebook, EQUATIONS) == []
-    assert said_once(notebook, elsewhere(notebook) + told(FORMULAS.get(name, ()))) == []
+    assert said_once(notebook, held_in(name) + told(FORMULAS.get(name, ()))) == []
 
 
 def test_each_numbered_equation_is_displayed_and_held() -> None:
@@ -66,10 +71,9 @@ def test_each_numbered_equation_is_displayed_and_held() -> None:
 def test_no_formula_is_stated_that_stands_elsewhere() -> None:
     assert [name for name in FORMULAS if name not in CHAPTERS] == []
     for name, listed in FORMULAS.items():
-        held = elsewhere(read_notebook(CHAPTERS[name]))
         for formula in listed:
             rest = [other for other in listed if other != formula]
-            assert said_once(read_notebook(CHAPTERS[name]), held + told(rest)), f"{name}: {formula}"
+            assert said_once(read_notebook(CHAPTERS[name]), held_in(name) + told(rest)), f"{name}: {formula}"
 
 
 def test_all_formulas_that_are_compared_can_be_read() -> None:
@@ -112,7 +116,7 @@ def test_most_changes_of_other_formulas_are_noticed() -> None:
     """A changed formula can be another one of its chapter, such as $n-2$ for $n-1$; not more than one in seven is."""
     tried = []
     for name, path in CHAPTERS.items():
-        held = elsewhere(read_notebook(path)) + told(FORMULAS.get(name, ()))
+        held = held_in(name) + told(FORMULAS.get(name, ()))
         compared = [tex for _, words in second_places(read_notebook(path)) for tex in formulas_of(words)]
         tried += [noticed(held, changed) for tex in compared for changed in changes(tex)]
     assert len(tried) > 400
