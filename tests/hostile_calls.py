@@ -123,6 +123,7 @@ ELSEWHERE = {
     "commands": "test_commands",
     "heads.decoder": "test_decoder",
     "heads.example": "test_example",
+    "heads.layout": "test_heads",
     "heads.prune": "test_positional",
     "heads.train": "test_decoder",
     "heads.weights": "test_positional",

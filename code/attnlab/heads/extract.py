@@ -1,7 +1,7 @@
 """``python -m attnlab.heads.extract MODEL``: the queries and keys of a local model's heads, as one small file.
 
-MODEL is a folder in Hugging Face's layout (config.json, tokenizer.json, model.safetensors) with a model of BERT's kind.
-Nothing is downloaded. Without further options the command makes the samples of the package again, byte for byte, and
+MODEL is a folder in Hugging Face's layout (config.json, tokenizer.json, model.safetensors) with a model of BERT's or
+RoBERTa's kind; one that cannot be read exactly is refused, with the name of what is in the way. Nothing is downloaded. Without further options the command makes the samples of the package again, byte for byte, and
 checks first that the weights are the ones they were made from. For a text and a model of your own give --text and
 --any-weights; ``attnlab.heads.read_heads`` reads the file.
 """
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--text", type=commands.existing_file, metavar="FILE",
                         help="a text in UTF-8 of your own; default: the samples of the package")  # fmt: skip
     parser.add_argument("--any-weights", action="store_true",
-                        help="take any model of BERT's kind, whatever the hash of its weights")  # fmt: skip
+                        help="take any model of such a kind, whatever the hash of its weights")  # fmt: skip
     return _COMMAND.carry_out(parser, _run, arguments)
 
 
