@@ -109,8 +109,8 @@ def try_alone(wheel: Path, readme: Path, folder: Path) -> None:
     """Install a wheel, and what it asks for, into an environment of its own; run the examples of its README there."""
     run([sys.executable, "-m", "venv", folder])
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "-q"]
-    run([*pip, "install", "-c", ROOT / "constraints.txt", wheel])
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "-q"]
+    run([*pip, "install", "-c", str(ROOT / "constraints.txt"), str(wheel)])
     run([*pip, "check"])
     run([python, "-P", "-c", EXAMPLES, readme], folder)
 
