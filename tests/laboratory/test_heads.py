@@ -398,9 +398,7 @@ def test_an_adapter_and_a_second_type_are_named(toy: Path) -> None:
     special = {"[CLS]": {"id": "[CLS]", "ids": [1], "tokens": ["[CLS]"]}}
     processor = {"type": "TemplateProcessing", "single": part, "pair": part, "special_tokens": special}
     (toy / "tokenizer.json").write_text(json.dumps(tokenizer | {"post_processor": processor}))
-    with pytest.raises(
-        ValueError, match=r"directory: .* gives one text the type 0, got \[2, 0\]"
-    ):
+    with pytest.raises(ValueError, match=r"directory: .* gives one text the type 0, got \[2, 0\]"):
         tokenize(toy, "ran", longest=9)
     (toy / "adapter_config.json").write_text("{}")
     with pytest.raises(ValueError, match="directory: expected a model by itself, got .* with an adapter"):

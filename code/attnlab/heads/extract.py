@@ -1,9 +1,10 @@
 """``python -m attnlab.heads.extract MODEL``: the queries and keys of a local model's heads, as one small file.
 
 MODEL is a folder in Hugging Face's layout (config.json, tokenizer.json, model.safetensors) with a model of BERT's or
-RoBERTa's kind; one that cannot be read exactly is refused, with the name of what is in the way. Nothing is downloaded. Without further options the command makes the samples of the package again, byte for byte, and
-checks first that the weights are the ones they were made from. For a text and a model of your own give --text and
---any-weights; ``attnlab.heads.read_heads`` reads the file.
+RoBERTa's kind; one that cannot be read exactly is refused, with the name of what is in the way. Nothing is downloaded.
+Without further options the command makes the samples of the package again, byte for byte, and checks first that the
+weights are the ones they were made from. For a text and a model of your own give --text and --any-weights;
+``attnlab.heads.read_heads`` reads the file.
 """
 
 from __future__ import annotations

@@ -98,7 +98,8 @@ class Layout:
 
         Old files call the two parts of a layer norm gamma and beta.
         """
-        read, found = self.shapes(), {}
+        read = self.shapes()
+        found: dict[str, str] = {}
         for name in given:
             plain = name.removeprefix(self.prefix)
             plain = plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
