@@ -56,7 +56,7 @@ def make_toy(directory: Path, prefix: str = "", drop: str = "", **config: object
     save_file = pytest.importorskip("safetensors.numpy").save_file
     tokenizers = pytest.importorskip("tokenizers")
     directory.mkdir()
-    sizes = {"model_type": "bert", "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": WIDTH}
+    sizes = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": WIDTH}
     (directory / "config.json").write_text(json.dumps(sizes | {"intermediate_size": INNER} | config))
     save_file({k: v for k, v in toy_parameters(prefix).items() if k != drop}, directory / "model.safetensors")
     tokenizer = tokenizers.Tokenizer(
@@ -327,6 +327,7 @@ def test_the_norm_of_a_layer_has_its_epsilon(tmp_path: Path) -> None:
         ({"num_hidden_layers": 3}, "encoder.layer.2.attention.output.LayerNorm.weight of shape .*, got none"),
         ({"model_type": "ernie"}, "model_type: expected one of bert, roberta, xlm-roberta, camembert, got 'ernie'"),
         ({"model_type": None}, "model_type: expected one of .*, got None"),
+        ({"pad_token_id": 1}, "model_type: expected one of .* beside pad_token_id = 1, got none"),
         ({"architectures": ["JinaBertModel"]}, "architectures: expected names of classes that begin with Bert, got"),
         ({"architectures": "BertModel"}, "architectures: expected names of classes that begin with Bert, got"),
         (

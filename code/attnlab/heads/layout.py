@@ -145,10 +145,16 @@ def layout(config: Mapping[str, Any]) -> Layout:
 
 
 def _family(config: Mapping[str, Any]) -> _Family:
-    """Return the family that a model says it is of, by its model_type and by the names of its classes."""
-    kind, classes = config.get("model_type"), config.get("architectures") or []
+    """Return the family that a model says it is of, by its model_type and by the names of its classes.
+
+    Old models of BERT name no model_type; of RoBERTa's such a one is told by its padding, classes or parameters.
+    """
+    kind, classes = config.get("model_type", "bert"), config.get("architectures") or []
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise ValueError(f"directory: config.json: model_type: expected one of {', '.join(FAMILIES)}, got {kind!r}")
+    if "model_type" not in config and (padding := config.get("pad_token_id", 0)) != 0:  # RoBERTa's is 1
+        expected = f"expected one of {', '.join(FAMILIES)} beside pad_token_id = {padding!r}"
+        raise ValueError(f"directory: config.json: model_type: {expected}, got none")
     begin = FAMILIES[kind].classes
     if not isinstance(classes, list) or not all(isinstance(one, str) and one.startswith(begin) for one in classes):
         expected = f"expected names of classes that begin with {begin}"
