@@ -9,7 +9,6 @@ The model is a local directory in Hugging Face's layout: `config.json`, `tokeniz
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from attnlab.heads.layout import Layout, layout
+from attnlab.records import json_object
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import path_to, positive_integer
 from attnmath.operator.attention import attention_weights
@@ -110,7 +110,7 @@ def load_encoder(directory: str | Path) -> Encoder:
     another architecture, a setting or a parameter that is not known, missing, misshapen or infinite parameters.
     """
     directory = model_directory(directory)
-    found = layout(_config(directory / "config.json"))
+    found = layout(json_object(directory / "config.json", "directory"))
     parameters = _parameters(directory / "model.safetensors", found)
     encoder = Encoder(found.layers, found.heads, found.width, found.epsilon, parameters, found.padding)
     if encoder.longest < 1:
@@ -145,27 +145,26 @@ def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[st
 def model_directory(directory: str | Path) -> Path:
     """Return the directory as a path, once it is known to hold a model."""
     directory = path_to(directory, "directory")
-    if missing := [name for name in _FILES if not (directory / name).is_file()]:
-        raise FileNotFoundError(f"directory: expected {', '.join(_FILES)} in {directory}, missing {', '.join(missing)}")
+    if missing := [name for name in _FILES if not _is_file(directory / name)]:
+        where = str(directory)[:200]
+        raise FileNotFoundError(f"directory: expected {', '.join(_FILES)} in {where}, missing {', '.join(missing)}")
     if (directory / _ADAPTER).exists():
         raise ValueError(f"directory: expected a model by itself, got {directory} with an adapter, {_ADAPTER}")
     return directory
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; it is not where the system cannot look it up, as for a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def weights_hash(directory: str | Path) -> str:
     """SHA-256 of the model's weights, in hexadecimal."""
     with (model_directory(directory) / "model.safetensors").open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _config(path: Path) -> Any:
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"directory: expected JSON in {path}, got {error}") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"directory: expected a JSON object in {path}, got {type(config).__name__}")
-    return config
 
 
 def _parameters(path: Path, layout: Layout) -> dict[str, Floats]:

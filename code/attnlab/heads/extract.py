@@ -19,7 +19,7 @@ import numpy as np
 from attnlab import commands
 from attnlab.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
 from attnlab.heads.load import SAMPLES
-from attnlab.records import archive, replace
+from attnlab.records import archive, replace, text_of
 from attnmath.checks import instance, silent
 from attnmath.operator.attention import attention_weights
 
@@ -68,7 +68,7 @@ def _run(given: argparse.Namespace, line: str) -> str:
     found = weights_hash(given.model)
     if found != WEIGHTS and not given.any_weights:
         raise ValueError(f"model: expected weights with SHA-256 {WEIGHTS}, got {found} (--any-weights takes them)")
-    texts = {given.text.stem: _read(given.text)} if given.text else shipped_texts()
+    texts = {given.text.stem: text_of(given.text, "text")} if given.text else shipped_texts()
     encoder = load_encoder(given.model)
     results = {name: extract(encoder, given.model, text) for name, text in texts.items()}
     given.out.mkdir(parents=True, exist_ok=True)
@@ -79,13 +79,6 @@ def _run(given: argparse.Namespace, line: str) -> str:
         said.append(f"{path}  {len(content)} bytes  sha256 {hashlib.sha256(content).hexdigest()}")
         said.append(f"  half precision changes an attention weight by {change:.1e} at most")
     return "\n".join(said)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"text: expected a file in UTF-8, got {path} ({error})") from None
 
 
 def shipped_texts() -> dict[str, str]:

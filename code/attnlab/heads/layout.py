@@ -6,8 +6,8 @@ ask for another one is refused: an unknown setting or parameter as well, since n
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +98,9 @@ class Layout:
 
         Old files call the two parts of a layer norm gamma and beta.
         """
+        given = list(given)
+        if self.layers > len(given):  # before as many shapes are made
+            raise ValueError(f"directory: expected the parameters of {self.layers} layers, got {len(given)} in all")
         read = self.shapes()
         found: dict[str, str] = {}
         for name in given:
@@ -133,7 +136,7 @@ def layout(config: Mapping[str, Any]) -> Layout:
         if rows[kind] is not None and not _whole(rows[kind], 1):
             raise ValueError(f"directory: config.json: {name}: expected a positive size, got {rows[kind]!r}")
     epsilon = config.get("layer_norm_eps", 1e-12)
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 <= epsilon < math.inf:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 <= epsilon <= sys.float_info.max:
         raise ValueError(f"directory: expected layer_norm_eps of at least 0 in its config.json, got {epsilon!r}")
     padding = config.get("pad_token_id", 1) if family.after_padding else None
     if family.after_padding and not _whole(padding, 0):
