@@ -106,7 +106,8 @@ def _original(file: str, path: tuple[Any, ...]) -> Any:
 @pytest.mark.parametrize(
     ("file", "path"),
     [("linewise.yml", ("verdicts", "seen")), ("linewise.yml", ("grades", "slip")),
-     ("linewise.yml", ("reasons", "heading")), ("linewise.yml", ("sources", 0, "titles", "0")), ("s.yml", ("shape", "essay.1")),
+     ("linewise.yml", ("reasons", "heading")), ("linewise.yml", ("sources", 0, "titles", "0")),
+     ("s.yml", ("shape", "essay.1")),
      ("parts/one.claims.yml", ("a/open",))],
 )  # fmt: skip
 def test_a_key_of_another_kind_is_named(tmp_path: Path, file: str, path: tuple[Any, ...]) -> None:

@@ -17,7 +17,6 @@ A sentence is decided by the claims whose place names its row, or `none` says wh
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -31,7 +30,7 @@ import yaml
 
 from linewise.conventions import TABLES, Conventions, conventions_of
 from linewise.ledger.claims import Claim
-from linewise.ledger.collate import Row, collate
+from linewise.ledger.collate import Row, collate, prose_of
 from linewise.ledger.evidence import LedgerError
 
 _NEEDED = {"at", "gist"}
@@ -387,7 +386,7 @@ def _prose(root: Path, claims: list[Claim], conventions: Conventions) -> Iterato
     for page in [*root.glob("*.md"), *_below(root, folders, "md")]:
         yield page.name, page.read_text(encoding="utf-8")
     for path in _below(root, folders, "ipynb"):
-        yield from _notebook_prose(path)
+        yield from prose_of(path)
     for path in _below(root, conventions.texts, "py"):
         yield from ((f"{path.name}: {name}", text) for name, text in _docstrings(path.read_text(encoding="utf-8")))
 
@@ -403,13 +402,3 @@ def _docstrings(code: str) -> list[tuple[str, str]]:
     """Return the documented functions and classes of a module, and the module itself, with their docstrings."""
     documented = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
     return [(getattr(node, "name", "module"), text) for node in documented if (text := ast.get_docstring(node))]
-
-
-def _notebook_prose(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the prose of a notebook, and the captions and alternative texts of its figures."""
-    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
-        source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
-        described = cell["metadata"].get("mystnb", {})
-        words = [described.get("image", {}).get("alt", ""), described.get("figure", {}).get("caption", "")]
-        text = source if cell["cell_type"] == "markdown" else "\n".join(words)
-        yield f"{path.name}: cell {number}", text
