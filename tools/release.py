@@ -69,7 +69,7 @@ def expected(number: str) -> list[str]:
     """Return the names of the files of a release.
 
     >>> expected("2.0.0")[:3]
-    ['SHA256SUMS', 'attention-checked-2.0.0.epub', 'attention-checked-2.0.0.pdf']
+    ['SHA256SUMS', 'attention-checked-2.0.0-site.zip', 'attention-checked-2.0.0.epub']
     """
     stems = [name.replace("-", "_") for name in DISTRIBUTIONS]
     built = [f"{stem}-{number}{end}" for stem in stems for end in ("-py3-none-any.whl", ".tar.gz")]
