@@ -122,3 +122,9 @@ def test_the_command_says_it_in_one_line(tmp_path: Path, capsys: pytest.CaptureF
     assert main([str(tmp_path)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "s.yml: essay.1 p1 s1: gist: expected text, got NoneType None" in line
+
+
+def test_a_chapter_whose_name_is_too_long_is_not_there(tmp_path: Path) -> None:
+    for folder in (None, tmp_path):
+        with pytest.raises(FileNotFoundError, match="^chapter: expected the claims of 'xxx"):
+            load_claims("x" * 5000, folder)

@@ -123,7 +123,7 @@ def others(value: Any) -> list[Any]:
     return ["relu", "relative_key", "alibi", 1, {"0": [1]}, ["X"], True]
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("kind", ["bert", "xlm-roberta"])
 def test_a_changed_setting_is_refused_or_changes_what_the_library_changes(tmp_path: Path, kind: str) -> None:
     """Every setting that the library knows, with a value of another model, whatever it may mean."""
     plain = make(tmp_path, kind)

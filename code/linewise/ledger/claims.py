@@ -193,7 +193,7 @@ def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Cla
     'defined'
     """
     path = _claims_file(chapter) if folder is None else Path(folder) / f"{chapter}{CLAIMS_SUFFIX}"
-    if not path.is_file():
+    if not _is_file(path):
         where = path if folder is not None else f"{path} of the working directory or of an installed book"
         raise FileNotFoundError(f"chapter: expected the claims of {chapter!r} in {where}, found no such file")
     try:
@@ -216,10 +216,18 @@ def _claims_file(chapter: str) -> Path:
     that returns them.
     """
     name = Path(f"{chapter}{CLAIMS_SUFFIX}")
-    if name.is_file():
+    if _is_file(name):
         return name
     installed = (folder for book in metadata.entry_points(group=BOOKS) for folder in book.load()())
-    return next((Path(folder) / name for folder in installed if (Path(folder) / name).is_file()), name)
+    return next((Path(folder) / name for folder in installed if _is_file(Path(folder) / name)), name)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; it is not where the system cannot look it up, as for a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 class _UniqueKeys(TABLES):
