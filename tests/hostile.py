@@ -350,7 +350,8 @@ FILES |= {"heads.extract.extract", *(f"heads.load.{name}" for name in ("read_dec
 def hostile_values(ordinary: Any) -> Iterator[tuple[str, Any]]:
     """Yield named hostile values: scalars of all kinds, and arrays in the shape of the ordinary argument."""
     scalars: dict[str, Any] = {
-        "None": None, "True": True, "text": "abc", "bytes": b"abc", "object": object(), "0": 0, "0.0": 0.0,
+        "None": None, "True": True, "text": "abc", "long text": "x" * 5000,
+        "bytes": b"abc", "object": object(), "0": 0, "0.0": 0.0,
         "-0.0": -0.0,
         "-1": -1, "1": 1, "1.5": 1.5, "2**70": 2**70, "10**400": 10**400, "10**9": 10**9, "nan": np.nan, "inf": np.inf,
         "-inf": -np.inf, "1e308": 1e308, "1e160": 1e160, "1e-308": 1e-308, "1e-170": 1e-170, "5e-324": 5e-324, "1j": 1j,

@@ -119,6 +119,7 @@ ELSEWHERE = {
     "commands": "test_commands",
     "heads.decoder": "test_decoder",
     "heads.example": "test_example",
+    "heads.layout": "test_heads",
     "heads.prune": "test_positional",
     "heads.train": "test_decoder",
     "heads.weights": "test_positional",
@@ -188,7 +189,7 @@ def public(package: ModuleType, *, without: tuple[str, ...] = ()) -> dict[str, C
     return found
 
 
-DRAWING = public(attnmath.figures, without=("drawing",))
+DRAWING = public(attnmath.figures, without=("drawing", "lettering"))
 #: What attnlab measures, but for the numeric modules of `hostile`, and for what its commands do beside their measuring.
 MEASURING = public(attnlab, without=(*numeric.LABORATORY, *ELSEWHERE))
 
@@ -200,6 +201,7 @@ def scalars() -> dict[str, Any]:
         "1.5": 1.5, "True": True, "nan": np.nan, "inf": np.inf, "1e308": 1e308, "1e-320": 1e-320, "1j": 1j,
         "object": object(), "[]": [], "{}": {}, "{3: 1}": {3: 1}, "{None: ...}": {None: [1.0, 2.0]}, "[nan]": [np.nan],
         "two with nan": [1.0, np.nan], "two with inf": [1.0, np.inf], "two texts": ["a", "b"], "two": [1.0, 2.0],
+        "Chinese": "我爱你", "two dollars": "$$", "tokens": ["我", "$$"],
         "three": [1.0, 2.0, 3.0], "two huge": [1e308, -1e308], "two negative": [-1.0, -2.0], "two zero": [0.0, 0.0],
         "ragged": [[1.0], [1.0, 2.0]], "matrix": np.ones((2, 2)), "rank 3": np.ones((2, 2, 2)),
         "empty": np.ones((0, 2)), "masked": np.ma.masked_array([1.0, 2.0], [True, False]), "Estimate": TWO,
@@ -220,7 +222,8 @@ def hostile(ordinary: Any) -> Iterator[tuple[str, Any]]:
     """Hostile values in place of an ordinary one, and within it where it is a mapping."""
     if isinstance(ordinary, str):  # words and choices: the many kinds of arrays differ in nothing
         yield from (
-            (name, HOSTILE[name]) for name in ("None", "text", "blank", "mathematics", "3", "nan", "[]", "object")
+            (name, HOSTILE[name])
+            for name in ("None", "text", "blank", "mathematics", "Chinese", "two dollars", "3", "nan", "[]", "object")
         )
         return
     yield from HOSTILE.items()
@@ -230,6 +233,7 @@ def hostile(ordinary: Any) -> Iterator[tuple[str, Any]]:
         yield "another label", {**ordinary, "more": item}
         yield "label 3", {3: item}
         yield "label None", {None: item}
+        yield "a label in Chinese", {"我爱你": item}
         yield "only a hidden label", {"_": item}
         yield "a label that cannot be typeset", {r"$\frac$": item}
 
@@ -238,6 +242,7 @@ def fault(call: Callable[[], Any], names: list[str], untouched: Callable[[], boo
     """What is wrong with a call, or None: it raises an error that names one of the arguments, or returns."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "labels: no installed font")  # as promised, where no font has the characters
         try:
             call()
         except (TypeError, ValueError) as error:

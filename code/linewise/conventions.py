@@ -223,6 +223,8 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
     for name, kind in kinds.items():
         if name in given and not isinstance(given[name], kind):
             raise ConventionError(f"{where}: {name}: expected a {kind.__name__}, got {given[name]!r}")
+    for name in (*given["verdicts"], *given["grades"]):
+        _text(name, f"{where}: verdicts, grades")
     verdicts = {name: _entry(Verdict, entry, f"{where}: verdicts: {name}") for name, entry in given["verdicts"].items()}
     for name, verdict in verdicts.items():
         if verdict.check not in CHECKS:
@@ -231,14 +233,23 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
                 f"{where}: verdicts: {name}: check: expected one of {expected}, got {verdict.check!r}"
             )
     grades = {name: _entry(Grade, entry, f"{where}: grades: {name}") for name, entry in given["grades"].items()}
+    for name, what in given["reasons"].items():
+        _text(what, f"{where}: reasons: {_text(name, f'{where}: reasons')}")
     return Conventions(
         tuple(_entry(Source, entry, f"{where}: sources") for entry in given["sources"]),
         verdicts,
         grades,
-        {str(name): str(what) for name, what in given["reasons"].items()},
-        given.get("chapters", "chapters"),
-        tuple(map(str, given.get("texts", ()))),
+        given["reasons"],
+        _text(given.get("chapters", "chapters"), f"{where}: chapters"),
+        tuple(_text(folder, f"{where}: texts") for folder in given.get("texts", ())),
     )
+
+
+def _text(value: Any, where: str, *, blank: bool = False) -> str:
+    """Return text that says something; an empty field of YAML is None, and 5.1 without quotes a number."""
+    if not isinstance(value, str) or not (blank or value.strip()):
+        raise ConventionError(f"{where}: expected text, got {type(value).__name__} {value!r}")
+    return value
 
 
 def _entry(kind: Any, entry: Any, where: str) -> Any:
@@ -246,7 +257,15 @@ def _entry(kind: Any, entry: Any, where: str) -> Any:
     names = [f.name for f in fields(kind)]
     if not isinstance(entry, dict) or not set(entry) <= set(names):
         raise ConventionError(f"{where}: expected a mapping of {', '.join(names)}, got {entry!r}")
+    for name, value in entry.items():
+        if name == "brief" and not isinstance(value, bool):
+            raise ConventionError(f"{where}: brief: expected yes or no, got {value!r}")
+        if name == "titles" and not isinstance(value, dict):
+            raise ConventionError(f"{where}: titles: expected a mapping from sections to titles, got {value!r}")
+        texts = [*value, *value.values()] if name == "titles" else [] if name == "brief" else [value]
+        for text in texts:
+            _text(text, f"{where}: {name}", blank=name in ("places", "equations"))
     try:
-        return kind(**{name: value if isinstance(value, dict | bool) else str(value) for name, value in entry.items()})
+        return kind(**entry)
     except TypeError:
         raise ConventionError(f"{where}: expected {', '.join(names)}, got {entry!r}") from None

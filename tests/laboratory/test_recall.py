@@ -278,6 +278,39 @@ def test_ctrl_c_says_how_to_resume(tmp_path: Path) -> None:
     assert 2 <= len(TABLE.read(path)) < 1500
 
 
+def members(session: int) -> list[str]:
+    """The processes of a session that are there."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, sid = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(sid) == session and state != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+def test_ctrl_c_three_times_leaves_no_process_and_says_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    given = ("--out", str(path), "--jobs", "2", "--steps", "4", "--seeds", *map(str, range(500)))
+    process = command(*given, start_new_session=True, preexec_fn=hear_ctrl_c)
+    while not path.exists() or path.read_text().count("\n") < 3:
+        assert process.poll() is None
+        time.sleep(0.02)
+    for _ in range(3):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.05)
+    status, lines = last_lines(process)
+    assert status in (130, -signal.SIGINT) and len(lines) == 1 and "interrupted" in lines[0]
+    end = time.monotonic() + 10
+    while members(process.pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert members(process.pid) == []
+
+
 def test_a_full_disk_is_one_line_and_the_next_run_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     few = ("--out", str(path), "--steps", "2", "--seeds", *map(str, range(20)))

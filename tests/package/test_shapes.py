@@ -25,8 +25,9 @@ from hostile_calls import DRAWING, FIGURES, MEASURING, OTHERS
 from jaxtyping import AbstractArray, Float, Int, TypeCheckError, jaxtyped
 from numpy.typing import NDArray
 
-from attnlab.heads import Decoders, Heads, encoder, load_decoders, load_heads
+from attnlab.heads import Decoders, Heads, load_decoders, load_heads
 from attnlab.heads.encoder import Encoder
+from attnlab.heads.layout import Layout
 from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.estimate import Estimate
 from attnmath.operator.gradients import StageGradients
@@ -345,9 +346,9 @@ def test_a_wrong_field_of_a_record_is_found(wrong: dict[str, Any]) -> None:
 
 
 def small_encoder() -> Encoder:
-    layers, heads, width, inner = 2, 3, 6, 8
-    shapes = encoder._shapes(layers, width, inner).items()
-    return Encoder(layers, heads, width, 1e-12, {name: rows(*(size or 5 for size in shape)) for name, shape in shapes})
+    rows_of_tables = dict.fromkeys(("word", "position", "token_type"), 5)
+    shapes = Layout(2, 3, 6, 8, 1e-12, None, rows_of_tables, "").shapes()
+    return Encoder(2, 3, 6, 1e-12, {name: rows(*filter(None, shape)) for name, shape in shapes.items()})
 
 
 def test_methods_say_their_shapes() -> None:

@@ -10,6 +10,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.matrices.expressions.matexpr import MatrixElement
 
+from linewise.derive.exact import exact
 from linewise.derive.rule import Rule, bound_symbols
 
 #: Carry out the derivatives that the line writes; components of one vector give a Kronecker delta.
@@ -101,7 +102,7 @@ def substitution(old: sp.Symbol, new: sp.Symbol, value: Any, words: str = "") ->
     >>> substitution(z, u, u + c).rewrite(sp.Integral(sp.exp(-((z - c) ** 2)), (z, -sp.oo, sp.oo)))
     Integral(exp(-u**2), (u, -oo, oo))
     """
-    value = sp.sympify(value)
+    value = exact(value)
     inverse = [s for s in sp.solve(sp.Eq(value, old), new) if s.is_real is not False]
     if len(inverse) != 1:
         raise ValueError(f"value: expected an expression that can be solved for {new} in one way, got {value}")
@@ -138,17 +139,17 @@ def by_parts(primitive: Any, variable: sp.Symbol, low: Any, high: Any, words: st
     >>> rule.rewrite(before - after)
     0
     """
-    primitive = sp.sympify(primitive)
+    primitive = exact(primitive, "primitive")
     derivative = sp.diff(primitive, variable)
     boundary = sp.simplify(_at_end(primitive, variable, high, "-") - _at_end(primitive, variable, low, "+"))
-    _require_no_jump(derivative, boundary, variable, sp.sympify(low), sp.sympify(high))
+    _require_no_jump(derivative, boundary, variable, exact(low, "low"), exact(high, "high"))
 
     def rewrite(line: sp.Expr) -> sp.Expr:
         gathered = _gathered(line)
 
         def trade(integral: sp.Integral) -> sp.Expr:
             name, *ends = integral.limits[0]
-            if ends != [sp.sympify(low), sp.sympify(high)]:
+            if ends != [exact(low, "low"), exact(high, "high")]:
                 return integral
             multiple = _constant(integral.function / derivative.subs(variable, name), name)
             return integral if multiple is None else multiple * boundary
@@ -188,6 +189,6 @@ def _constant(quotient: sp.Expr, variable: sp.Symbol) -> sp.Expr | None:
 
 def _at_end(expression: sp.Expr, variable: sp.Symbol, end: Any, side: str) -> sp.Expr:
     """Return the limit at one end of an interval."""
-    if sp.sympify(end).is_infinite:
+    if exact(end).is_infinite:
         return sp.limit(expression, variable, end)
     return sp.limit(expression, variable, end, side)

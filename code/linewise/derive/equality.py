@@ -15,6 +15,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from linewise.derive import zero
+from linewise.derive.exact import exact
 from linewise.derive.expectation import E, Var
 from linewise.derive.matrices import Inner
 from linewise.derive.normal_form import normal_form
@@ -30,7 +31,7 @@ def difference(before: Any, after: Any, rules: Sequence[Rule]) -> list[sp.Expr]:
     Whatever stays unevaluated (a sum, an expectation, an integral) is a symbol of its own in the
     result, the same wherever it occurs.
     """
-    before, after = sp.sympify(before), sp.sympify(after)
+    before, after = exact(before), exact(after)
     if isinstance(before, sp.MatrixBase) != isinstance(after, sp.MatrixBase):
         return [sp.Integer(1)]
     if isinstance(before, sp.MatrixBase):
@@ -84,7 +85,7 @@ def differs(before: Any, after: Any, rules: Sequence[Rule] = ()) -> bool:
     if not any(zero.witness(r) is not None for r in difference(before, after, rules) if r != 0):
         return False
     if isinstance(before, sp.MatrixBase):
-        return before.shape != sp.sympify(after).shape or any(
+        return before.shape != exact(after).shape or any(
             _unequal(a, b, rules) for a, b in zip(before, after, strict=True)
         )
     return _unequal(before, after, rules)
@@ -92,7 +93,7 @@ def differs(before: Any, after: Any, rules: Sequence[Rule] = ()) -> bool:
 
 def _unequal(one: Any, other: Any, rules: Sequence[Rule]) -> bool:
     """Return whether two lines have different values at a drawn point, or cannot be evaluated at any."""
-    one, other = _evaluated(sp.sympify(one), rules), _evaluated(sp.sympify(other), rules)
+    one, other = _evaluated(exact(one), rules), _evaluated(exact(other), rules)
     if one.has(E, *_UNKNOWN) or other.has(E, *_UNKNOWN):
         return True
     evaluated = False
@@ -113,7 +114,7 @@ def is_exceeded(lower: Any, upper: Any, rules: Sequence[Rule] = ()) -> bool:
     >>> is_exceeded(2 * x, x**2), is_exceeded(2 * x, x**2 + 1)
     (True, False)
     """
-    lower, upper = _evaluated(sp.sympify(lower), rules), _evaluated(sp.sympify(upper), rules)
+    lower, upper = _evaluated(exact(lower), rules), _evaluated(exact(upper), rules)
     lower, upper = lower.replace(E, lambda x: x), upper.replace(E, lambda x: x)
     if lower.has(*_UNKNOWN) or upper.has(*_UNKNOWN):
         return False

@@ -10,6 +10,8 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from linewise.derive.exact import exact
+
 #: What a rule does to a line.
 Rewrite = Callable[[sp.Expr], sp.Expr]
 
@@ -58,7 +60,7 @@ def contradiction(meanings: Sequence[tuple[Any, Any]]) -> str:
     uses: dict[Any, set[Any]] = {head: set() for head in heads}
     for symbol, value in meanings:
         own = set(symbol.args) if isinstance(symbol, AppliedUndef) else set()
-        parts = {_head(part) for part in sp.preorder_traversal(sp.sympify(value)) if part not in own}
+        parts = {_head(part) for part in sp.preorder_traversal(exact(value)) if part not in own}
         uses[_head(symbol)] |= parts & heads
     try:
         TopologicalSorter(uses).prepare()
@@ -85,6 +87,6 @@ def _at_one_place(one: tuple[Any, Any], two: tuple[Any, Any]) -> tuple[Any, Any]
     pairs = list(zip(f.args, g_arguments, strict=True))
     if any(not a.is_Symbol and not b.is_Symbol and a != b for a, b in pairs):
         return 0, 0
-    g_value = sp.sympify(g_value).subs(dict(zip(g.args, g_arguments, strict=True)), simultaneous=True)
-    f_value = sp.sympify(f_value).subs({a: b for a, b in pairs if a.is_Symbol}, simultaneous=True)
+    g_value = exact(g_value).subs(dict(zip(g.args, g_arguments, strict=True)), simultaneous=True)
+    f_value = exact(f_value).subs({a: b for a, b in pairs if a.is_Symbol}, simultaneous=True)
     return f_value, g_value.subs({b: a for a, b in pairs if b.is_Symbol and not a.is_Symbol}, simultaneous=True)

@@ -22,6 +22,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from linewise.derive.calculus import by_parts, differentiate, integrate, linear_integral, substitution, take_limit
+from linewise.derive.exact import exact
 from linewise.derive.expectation import E, Var, is_random, random_atoms
 from linewise.derive.normal_form import Reductions, normal_form
 from linewise.derive.points import breaks_sign
@@ -91,7 +92,7 @@ def moments(known: Mapping[Any, Any], words: str) -> Rule:
     >>> moments({E(q[i]): 0}, "mean 0").rewrite(E(q[m]) + 1)
     1
     """
-    patterns = [(_factors(key.args[0]), sp.sympify(value)) for key, value in known.items() if isinstance(key, E)]
+    patterns = [(_factors(key.args[0]), exact(value, "known")) for key, value in known.items() if isinstance(key, E)]
     if len(patterns) != len(known) or not patterns:
         raise ValueError(f"known: expected expectations E(...) as keys, got {list(known)}")
 
@@ -215,7 +216,7 @@ def definition(symbol: Any, value: Any, words: str = "") -> Rule:
     >>> definition(M(k), k**2).rewrite(M(3))
     9
     """
-    words, value = words or "definition", sp.sympify(value)
+    words, value = words or "definition", exact(value)
     if isinstance(symbol, sp.Symbol | sp.Indexed):
         _respect_assumptions({symbol: value})
         own = symbol.free_symbols if isinstance(symbol, sp.Indexed) else set()
@@ -253,7 +254,7 @@ def _meets(pattern: Sequence[sp.Expr], arguments: Sequence[sp.Expr]) -> bool:
 
 def _with_arguments(value: sp.Expr, arguments: Mapping[Any, Any]) -> sp.Expr:
     """Put arguments into the value of a function; symbols that the value sums or integrates over step aside."""
-    taken = set().union(*(sp.sympify(a).free_symbols for a in arguments.values()))
+    taken = set().union(*(exact(a).free_symbols for a in arguments.values()))
     aside = {s: sp.Dummy(s.name, **s.assumptions0) for s in bound_symbols(value) & taken}
     return value.xreplace(aside).subs({k: v for k, v in arguments.items() if k.is_Symbol}, simultaneous=True)
 
@@ -262,10 +263,10 @@ def _respect_assumptions(values: Mapping[Any, Any], certain: bool = False) -> No
     """Refuse a value that breaks what is assumed of its symbol (or, if `certain`, that may break it)."""
     for symbol, value in values.items():
         for name in ("integer", "real", "positive", "nonnegative", "negative", "nonzero"):
-            wanted, given = getattr(symbol, f"is_{name}"), getattr(sp.sympify(value), f"is_{name}")
+            wanted, given = getattr(symbol, f"is_{name}"), getattr(exact(value), f"is_{name}")
             if wanted and (given is False or (certain and not given)):
                 raise ValueError(f"{symbol}: expected a value that is {name}, got {value}")
-        if breaks_sign(sp.sympify(value), symbol):
+        if breaks_sign(exact(value), symbol):
             raise ValueError(f"{symbol}: expected a value of its sign, got {value}, which has the other one")
 
 
@@ -278,6 +279,7 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
     if any(line.relation != "=" for line in chain.lines):
         raise ValueError("chain: expected a derivation whose steps are equalities")
     start, result = chain.lines[0].value, chain.result
+    at = [{exact(k, "at"): exact(v, "at") for k, v in values.items()} for values in at]
     for values in at:
         _respect_assumptions(values, certain=True)
         if any(is_random(v) for v in values.values()):
@@ -290,10 +292,11 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
 def hypothesis(left: Any, right: Any, words: str) -> Rule:
     """An equation that is assumed, and that the reason on the page calls so: left may be replaced by right."""
     if not isinstance(left, AppliedUndef | sp.Indexed):
+        left, right = exact(left, "left"), exact(right, "right")
         return Rule(words, lambda line: line.subs(left, right))
 
     def replace(line: sp.Expr) -> sp.Expr:  # sympy's subs does not reach what has the index of a sum
-        caught = (sp.sympify(right).free_symbols - left.free_symbols) & bound_symbols(line)
+        caught = (exact(right).free_symbols - left.free_symbols) & bound_symbols(line)
         if caught and line.has(left):
             raise ValueError(f"right: expected no symbol that the line sums or integrates over, got {caught}")
         return line.xreplace({left: right})

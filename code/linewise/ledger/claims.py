@@ -193,7 +193,7 @@ def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Cla
     'defined'
     """
     path = _claims_file(chapter) if folder is None else Path(folder) / f"{chapter}{CLAIMS_SUFFIX}"
-    if not path.is_file():
+    if not _is_file(path):
         where = path if folder is not None else f"{path} of the working directory or of an installed book"
         raise FileNotFoundError(f"chapter: expected the claims of {chapter!r} in {where}, found no such file")
     try:
@@ -203,7 +203,10 @@ def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Cla
     if not isinstance(entries, dict) or not entries:
         raise LedgerError(f"{path}: expected a mapping from claim ids to their fields, got {entries!r}")
     conventions = conventions_of(path.parent)
-    return {str(key): _claim(str(key), fields, path, conventions) for key, fields in entries.items()}
+    for key in entries:
+        if not isinstance(key, str):  # 5.10 without quotes is the number 5.1
+            raise LedgerError(f"{path}: {key}: expected a claim's id in quotes, got {type(key).__name__}")
+    return {key: _claim(key, fields, path, conventions) for key, fields in entries.items()}
 
 
 def _claims_file(chapter: str) -> Path:
@@ -213,10 +216,18 @@ def _claims_file(chapter: str) -> Path:
     that returns them.
     """
     name = Path(f"{chapter}{CLAIMS_SUFFIX}")
-    if name.is_file():
+    if _is_file(name):
         return name
     installed = (folder for book in metadata.entry_points(group=BOOKS) for folder in book.load()())
-    return next((Path(folder) / name for folder in installed if (Path(folder) / name).is_file()), name)
+    return next((Path(folder) / name for folder in installed if _is_file(Path(folder) / name)), name)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; it is not where the system cannot look it up, as for a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 class _UniqueKeys(TABLES):
@@ -237,7 +248,7 @@ def _claim(key: str, fields: Any, path: Path, conventions: Conventions) -> Claim
             f"what the verdict needs, got {fields!r}"
         )
     for name, value in fields.items():
-        if not isinstance(value, str):  # an empty field is None, and 5.1 without quotes a number
+        if not isinstance(value, str) or not value.strip():  # an empty field is None, and 5.1 without quotes a number
             raise LedgerError(f"{path}: {key}: {name}: expected text, got {type(value).__name__} {value!r}")
     text = {name: " ".join(value.split()) for name, value in fields.items()}
     return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), conventions=conventions, **text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,16 +66,36 @@ def records_of(notebook: Path) -> list[dict[str, Any]]:
     """Return the verdict records in the stored outputs of a notebook, in order."""
     if not notebook.is_file():
         return []
-    try:
+    with _expected(notebook):
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         outputs = [o for c in cells if c["cell_type"] == "code" for o in c["outputs"]]
         found = [o["data"][MIME] for o in outputs if MIME in o.get("data", {})]
-    except (ValueError, KeyError, TypeError) as error:
-        raise LedgerError(f"{notebook}: expected a notebook, got {type(error).__name__}: {error}") from None
     for record in found:
         if not isinstance(record, dict) or not {"claim", "verdict"} <= set(record):
             raise LedgerError(f"{notebook}: expected a record with its claim and verdict, got {record!r}")
     return found
+
+
+def prose_of(notebook: Path) -> list[tuple[str, str]]:
+    """Return the prose of a notebook, and the captions and alternative texts of its figures, each with its place."""
+    found = []
+    with _expected(notebook):
+        for number, cell in enumerate(json.loads(notebook.read_text(encoding="utf-8"))["cells"]):
+            source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+            described = cell["metadata"].get("mystnb", {})
+            words = [described.get("image", {}).get("alt", ""), described.get("figure", {}).get("caption", "")]
+            text = source if cell["cell_type"] == "markdown" else "\n".join(words)
+            found.append((f"{notebook.name}: cell {number}", text))
+    return found
+
+
+@contextmanager
+def _expected(notebook: Path) -> Iterator[None]:
+    """Say of what is no notebook that it is none."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise LedgerError(f"{notebook}: expected a notebook, got {type(error).__name__}: {error}") from None
 
 
 def _audit_chapter(path: Path, claims: dict[str, Claim]) -> Iterator[str]:

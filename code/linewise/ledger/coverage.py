@@ -17,7 +17,6 @@ A sentence is decided by the claims whose place names its row, or `none` says wh
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -31,7 +30,7 @@ import yaml
 
 from linewise.conventions import TABLES, Conventions, conventions_of
 from linewise.ledger.claims import Claim
-from linewise.ledger.collate import Row, collate
+from linewise.ledger.collate import Row, collate, prose_of
 from linewise.ledger.evidence import LedgerError
 
 _NEEDED = {"at", "gist"}
@@ -167,16 +166,36 @@ def _source(path: Path) -> Source:
         table = yaml.load(path.read_text(encoding="utf-8"), Loader=TABLES)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LedgerError(f"{path.name}: expected YAML in UTF-8, got {' '.join(str(error).split())}") from None
-    if not isinstance(table, dict) or set(table) != {"source", "shape", "rows"} or not table["shape"]:
+    kinds = {"source": str, "shape": dict, "rows": list}
+    whole = isinstance(table, dict) and set(table) == set(kinds) and table["shape"] and str(table["source"]).strip()
+    if not whole or not all(isinstance(table[name], kind) for name, kind in kinds.items()):
         got = f"got {', '.join(map(str, table)) if isinstance(table, dict) else repr(table)}"
         raise LedgerError(f"{path.name}: expected the keys source, shape and rows, each with its value, {got}")
+    for section, paragraphs in table["shape"].items():
+        if (
+            not isinstance(section, str)
+            or not isinstance(paragraphs, list)
+            or any(type(p) is not int for p in paragraphs)
+        ):
+            expected = "a section in quotes, and a list with the number of sentences of each paragraph"
+            raise LedgerError(f"{path.name}: shape: expected {expected}, got {section!r}: {paragraphs!r}")
     return Source(table["source"], table["shape"], tuple(_sentence(row, path) for row in table["rows"]))
 
 
 def _sentence(row: Any, path: Path) -> Sentence:
     if not isinstance(row, dict) or not _NEEDED <= set(row) <= _FIELDS:
         raise LedgerError(f"{path.name}: expected a row of {', '.join(sorted(_FIELDS))}, got {row!r}")
-    return Sentence(**row | {"equations": tuple(row.get("equations", ()))})
+    equations = row.get("equations", [])
+    texts = {name: value for name, value in row.items() if name != "equations"}
+    if not isinstance(equations, list):
+        raise LedgerError(
+            f"{path.name}: {row['at']}: equations: expected a list of numbers in quotes, got {equations!r}"
+        )
+    for name, value in [*texts.items(), *(("equations", number) for number in equations)]:
+        if not isinstance(value, str) or not value.strip():  # an empty field is None, and 5.1 without quotes a number
+            got = f"{type(value).__name__} {value!r}"
+            raise LedgerError(f"{path.name}: {row['at']}: {name}: expected text, got {got}")
+    return Sentence(**texts, equations=tuple(equations))
 
 
 def _misplaced(source: Source) -> Iterator[str]:
@@ -367,7 +386,7 @@ def _prose(root: Path, claims: list[Claim], conventions: Conventions) -> Iterato
     for page in [*root.glob("*.md"), *_below(root, folders, "md")]:
         yield page.name, page.read_text(encoding="utf-8")
     for path in _below(root, folders, "ipynb"):
-        yield from _notebook_prose(path)
+        yield from prose_of(path)
     for path in _below(root, conventions.texts, "py"):
         yield from ((f"{path.name}: {name}", text) for name, text in _docstrings(path.read_text(encoding="utf-8")))
 
@@ -383,13 +402,3 @@ def _docstrings(code: str) -> list[tuple[str, str]]:
     """Return the documented functions and classes of a module, and the module itself, with their docstrings."""
     documented = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
     return [(getattr(node, "name", "module"), text) for node in documented if (text := ast.get_docstring(node))]
-
-
-def _notebook_prose(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the prose of a notebook, and the captions and alternative texts of its figures."""
-    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
-        source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
-        described = cell["metadata"].get("mystnb", {})
-        words = [described.get("image", {}).get("alt", ""), described.get("figure", {}).get("caption", "")]
-        text = source if cell["cell_type"] == "markdown" else "\n".join(words)
-        yield f"{path.name}: cell {number}", text

@@ -19,6 +19,7 @@ import sympy as sp
 
 from linewise.derive import display, notation
 from linewise.derive.derivation import Derivation
+from linewise.derive.exact import exact
 from linewise.ledger import sentences
 from linewise.ledger.estimate import Estimate
 
@@ -281,7 +282,7 @@ def _named(pair: Any, argument: str = "mistake") -> tuple[str, Any]:
 
 
 def _exact_number(value: Any, argument: str) -> sp.Expr:
-    """Return a real number exactly; refuse whatever is no number: sympy would evaluate a text, in a list as well."""
+    """Return a real number exactly; refuse whatever is no number."""
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a scalar or an array of no dimension
         value = value.item()
     if isinstance(value, str | bytes):
@@ -292,7 +293,7 @@ def _exact_number(value: Any, argument: str) -> sp.Expr:
         if np.isnan(value):
             raise LedgerError(f"{argument}: expected a number, got NaN")
         return sp.nsimplify(float(value), rational=True) if np.isfinite(value) else sp.sympify(float(value))
-    number = sp.sympify(value)
+    number = exact(value, argument)
     if not isinstance(number, sp.Expr) or number.is_extended_real is False or number is sp.nan:
         raise TypeError(f"{argument}: expected a real number, got {type(value).__name__} {value!r}")
     return number
