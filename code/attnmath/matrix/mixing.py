@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Float, Integer, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import describe, fits_memory, integers, positive_integer
+from attnmath.checks import as_numpy, describe, fits_memory, integers, matmul, positive_integer
 from attnmath.matrix.spectrum import row_stochastic
 
 
@@ -86,7 +86,7 @@ def distances_to_limit(A: Real[ArrayLike[Array], "n n"], steps: int) -> Float[Ar
     power, found = rest, []
     for _ in range(steps):
         found.append(xp.max(xp.abs(power)))
-        power = xp.matmul(power, rest)
+        power = matmul(power, rest)
     return xp.stack(found)
 
 
@@ -111,7 +111,7 @@ def log_distances(A: Real[ArrayLike[Array], "n n"], doublings: int) -> Float[Arr
             log = log + xp.log(xp.where(positive, size, xp.zeros_like(size)))
         found.append(log)
         power = power / xp.where(positive, size, xp.ones_like(size))
-        power, log = xp.matmul(power, power), 2 * log
+        power, log = matmul(power, power), 2 * log
     return xp.stack(found)
 
 
@@ -125,12 +125,13 @@ def cycle_lengths(image: Integer[ArrayLike, "n"]) -> tuple[int, ...]:
     >>> cycle_lengths([0, 0, 3, 2])
     (1, 2)
     """
-    f = np.asarray(integers(image, "image"))
+    f = as_numpy(integers(image, "image"))
     if f.min() < 0 or f.max() >= f.size:
         raise ValueError(f"image: expected positions from 0 to {f.size - 1}, got {f.min()} to {f.max()}")
     ends = np.arange(f.size)
-    for _ in range(f.size):  # after n steps every position has run into its cycle
-        ends = f[ends]
+    steps = f
+    for _ in range(f.size.bit_length()):  # after 1 + 2 + 4 + ... >= n steps every position has run into its cycle
+        ends, steps = steps[ends], steps[steps]
     remaining, lengths = set(ends.tolist()), []
     while remaining:
         start = position = remaining.pop()
@@ -160,7 +161,7 @@ def _closed_class(A: AnyArray) -> AnyArray:
     reach = (A > 0) | xp.astype(xp.eye(n, dtype=A.dtype, device=device(A)), xp.bool)
     for _ in range(max(1, math.ceil(math.log2(n)))):
         steps = xp.astype(reach, A.dtype)
-        reach = xp.matmul(steps, steps) > 0
+        reach = matmul(steps, steps) > 0
     closed = xp.all(~reach | xp.matrix_transpose(reach), axis=-1)
     # Each closed class is what any one of its members reaches.
     first = int(xp.argmax(xp.astype(closed, xp.int64)))

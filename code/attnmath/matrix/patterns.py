@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Integer, Real
 
 from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import (
+    as_numpy,
     booleans,
     describe,
     fits_memory,
@@ -168,7 +169,7 @@ def global_local_mask(
            [0, 0, 0, 1]])
     """
     local = window_mask(n, width)
-    positions, seen = np.asarray(integers(globals_, "globals_")), flag(seen, "seen")
+    positions, seen = as_numpy(integers(globals_, "globals_")), flag(seen, "seen")
     if positions.min() < 0 or positions.max() >= n:
         raise ValueError(f"globals_: expected positions from 0 to {n - 1}, got {positions.min()} to {positions.max()}")
     local[positions, :] = True
@@ -185,7 +186,7 @@ def tiles(mask: Bool[ArrayLike, "n m"], size: int) -> Bool[Numpy, "rows columns"
     >>> tiles(window_mask(4, 1), 2).sum()
     np.int64(4)
     """
-    given, size = np.asarray(booleans(mask, "mask")), positive_integer(size, "size")
+    given, size = as_numpy(booleans(mask, "mask")), positive_integer(size, "size")
     if given.ndim != 2 or 0 in given.shape:
         raise ValueError(f"mask: expected booleans of shape (n, m), got {describe(given)}")
     rows = np.logical_or.reduceat(given, np.arange(0, given.shape[0], size), axis=0)
@@ -234,7 +235,7 @@ def uniform_attention(mask: Bool[ArrayLike, "n m"]) -> Float[Numpy, "n m"]:
            [0.333, 0.333, 0.333],
            [0.   , 0.5  , 0.5  ]])
     """
-    seen = np.asarray(booleans(mask, "mask"))
+    seen = as_numpy(booleans(mask, "mask"))
     if seen.ndim != 2 or not np.all(seen.any(axis=1)):
         raise ValueError(f"mask: expected booleans of shape (n, m) with a True in every row, got {describe(seen)}")
     return np.asarray(seen / seen.sum(axis=1, keepdims=True))
