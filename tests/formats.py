@@ -51,11 +51,15 @@ METHODS = {
     for of in ("queries", "keys")
 }
 FUNCTIONS |= METHODS
+#: Ordinary arguments that differ from those of the hostile input, which may be of no use together.
+OWN: dict[str, dict[str, Callable[[], Any]]] = {
+    "expansion.expanded_attention": {"order": lambda: 2, "causal": lambda: False},
+}
 
 
 def ordinary(name: str) -> dict[str, Any]:
     """Return ordinary arguments, arrays in float64; rows of probabilities are no dyadic fractions."""
-    known = hostile.parameters(name, FUNCTIONS[name])
+    known = hostile.parameters(name, FUNCTIONS[name]) | OWN.get(name, {})
     arguments = {key: new() for key, new in known.items()}
     for key in array_axes(FUNCTIONS[name]):
         value = arguments[key]

@@ -137,6 +137,14 @@ def constant(array: AnyArray) -> AnyArray:
     return array.detach() if is_torch_array(array) else array
 
 
+def derivable(array: AnyArray) -> AnyArray:
+    """Return a tensor whose gradient is 0 where it comes out as NaN: at eigenvalues that coincide there is none."""
+    if is_torch_array(array) and array.requires_grad:
+        array = array.view_as(array)  # the hook is not the caller's
+        array.register_hook(lambda gradient: None if gradient is None else gradient.nan_to_num(0.0, 0.0, 0.0))
+    return array
+
+
 def root(square: AnyArray) -> AnyArray:
     """Square root of non-negative numbers, whose derivative at 0 is taken as 0: of a norm that is a subgradient."""
     xp = array_namespace(square)

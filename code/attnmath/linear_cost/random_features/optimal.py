@@ -6,7 +6,8 @@ of one feature product. With c = M x + M^(-T) y it is, up to the mean of 2 x . y
     sum_l log(1 - 4 a_l) - log(1 - 8 a_l) / 2 + mean(c_l^2) / (1 - 8 a_l),
 
 so first and second moments of the rows decide, in O(n d^2). Nothing is said of a single pair, nor of the mean of the
-variance itself. Computed in double precision: second moments double the digits that are lost.
+variance itself. Computed in double precision: second moments double the digits that are lost. Where axes have equal
+moments they are not unique, and have no derivative; autograd gives 0 there, and no NaN.
 
 X : n queries x, one a row.  Y : m keys y. Both already scaled, so that the kernel is exp(x . y).
 """
@@ -21,6 +22,7 @@ from jaxtyping import Float, Real
 from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
     about,
+    derivable,
     describe,
     finite,
     flag,
@@ -145,7 +147,7 @@ def _rows(X: AnyArray, Y: AnyArray) -> tuple[AnyArray, AnyArray, Any]:
     if X.dtype.itemsize < 4:
         raise TypeError(f"X, Y: expected single or double precision, got {describe(X)}")
     xp = array_namespace(X, Y)
-    return xp.astype(X, xp.float64), xp.astype(Y, xp.float64), X.dtype
+    return derivable(xp.astype(X, xp.float64)), derivable(xp.astype(Y, xp.float64)), X.dtype
 
 
 def _second_moment_of_sum(X: AnyArray, Y: AnyArray) -> AnyArray:
