@@ -15,7 +15,9 @@ from attnmath.linear_cost.random_features import maps
 from attnmath.operator.online import Summary
 
 #: Axes that may be long, in the order in which they are chosen.
-LONG_AXES = ("m", "b", "N", "length", "*shape", "*points", "*#shape", "pairs", "n", "p", "E", "kinds", "...")
+LONG_AXES = ("m", "b", "N", "length", "*shape", "*points", "*#shape", "pairs", "n", "E", "kinds", "...", "p")
+#: Axes that are one and the same, or broadcast.
+TOGETHER = ({"n", "m"}, {"*shape", "*#shape"})
 _ARRAY = re.compile(r"ArrayLike(?:\[Array\])?, ['\"]([^'\"]*)['\"]")
 
 
@@ -93,9 +95,16 @@ def stretched(name: str, size: int, **chosen: Any) -> dict[str, Any]:
     its order and its range; rows that sum to 1 do so again."""
     axes = array_axes(FUNCTIONS[name])
     arguments = ordinary(name) | chosen
+    parameters = inspect.signature(FUNCTIONS[name]).parameters
+    for key in {"mask", "length"} & {*arguments}:  # those fit the ordinary size
+        if parameters[key].default is None:
+            arguments[key] = None
+        elif name == "attention.masked":
+            arguments[key] = np.ones((3, 1), bool)
     given = [axis for key in axes for axis in axes[key]]
     long = next((axis for axis in LONG_AXES if axis in given), None)
-    both = {"n", "m"} if long in ("n", "m") and arguments.get("causal") is True else {long}
+    tied = "causal" in axes or arguments.get("causal") is True or long in TOGETHER[1]
+    both = next((pair for pair in TOGETHER if long in pair and tied), {long})
     for key, names in axes.items():
         value = arguments[key]
         if not isinstance(value, np.ndarray):
@@ -130,7 +139,7 @@ def numbers(result: Any) -> list[np.ndarray]:
     if hasattr(result, "detach"):
         result = result.detach().resolve_neg()
         result = (result.float() if result.dtype.itemsize == 2 else result).numpy()
-    return [np.asarray(result)] if not isinstance(result, str | bool | type(None)) else []
+    return [np.asarray(result)] if not (callable(result) or isinstance(result, str | bool | type(None))) else []
 
 
 def sensitivity(name: str, arguments: Mapping[str, Any]) -> list[np.ndarray]:
@@ -143,7 +152,7 @@ def sensitivity(name: str, arguments: Mapping[str, Any]) -> list[np.ndarray]:
     base = numbers(FUNCTIONS[name](**renewed(arguments)))
     total = [np.zeros(part.shape) for part in base]
     for key in array_axes(FUNCTIONS[name]):
-        for signs in (None, *rng.integers(0, 2**31, 3)):
+        for signs in (None, *rng.integers(0, 2**31, 1 if np.size(arguments[key]) > 1000 else 3)):
 
             def move(value: np.ndarray, signs: Any = signs) -> np.ndarray:
                 by = 1.0 if signs is None else np.random.default_rng(signs).choice([-1.0, 1.0], value.shape)

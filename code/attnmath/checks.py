@@ -5,6 +5,13 @@ Every array that a caller gives passes through `real_array` (any library, the dt
 
 Half precision is a format for what goes in and comes out: `wide` takes it to single precision, in which sums are kept,
 and `rounded` takes the result back. A tolerance comes from `precision`, that of what the caller gave.
+
+Every public function allocates at most `MULTIPLE` times the bytes that it takes and gives, counted in double precision,
+and `WORKING_SPACE`; the weights of n queries and m keys count as a result, and tables of a chunk, a block or a width,
+which the caller chooses, come on top. It works under `np.errstate(all="raise")`, `torch.autocast`,
+`torch.inference_mode` and `torch.compile` (which fuses nothing: checks read numbers, so that `fullgraph=True` is not
+supported), in threads, in spawned processes and under `python -OO`.
+`torch.func.vmap` is not supported, and the error says so.
 """
 
 from __future__ import annotations
@@ -12,7 +19,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -28,10 +35,40 @@ Floats: TypeAlias = NDArray[Any]
 #: What a function takes and gives back.
 Named = TypeVar("Named")
 
+#: What stands in a table, and where.
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Fixed(Mapping[Key, Value]):
+    """A table that nobody changes, and that can be copied and pickled, as types.MappingProxyType cannot.
+
+    >>> dict(Fixed({"a": 1}))
+    {'a': 1}
+    """
+
+    def __init__(self, items: Mapping[Key, Value]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, key: Key) -> Value:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"Fixed({self._items})"
+
+
 #: Largest integer below which every integer is a float64.
 LARGEST_INTEGER = 2**53
 #: Most numbers that one result may hold: 2 GiB in float64.
 MOST_NUMBERS = 2**28
+#: Most bytes that a function allocates for each byte of arguments and results, and beside them (for quadratures).
+MULTIPLE, WORKING_SPACE = 12, 2**27
 
 
 def describe(value: Any) -> str:

@@ -114,7 +114,8 @@ def interval(
     if not 0 < coverage < 1:
         raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage}")
     with about("estimate"):
-        return estimate.interval(float(stdtrit(runs - 1, (1 + coverage) / 2)))
+        # By the lower tail: (1 + coverage) / 2 may round to 1.
+        return estimate.interval(-float(stdtrit(runs - 1, (1 - coverage) / 2)))
 
 
 def stack(estimates: Sequence[Estimate]) -> Estimate:

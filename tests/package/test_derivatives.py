@@ -1,7 +1,7 @@
 """Every public function of tensors has the derivative of autograd: where it is smooth, and where it is degenerate.
 
 At a degenerate point (zeros, ties, equal or one-hot rows, saturated ones) the derivative in a direction lies between
-the one-sided difference quotients: these are equal where the function is smooth, and enclose the subgradients at a kink.
+the one-sided difference quotients: they are equal where the function is smooth, and enclose subgradients at a kink.
 """
 
 from __future__ import annotations

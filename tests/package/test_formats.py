@@ -50,7 +50,8 @@ LONGEST = {
     **dict.fromkeys(("mechanisms.counted_pattern", "mechanisms.counted_positive_features"), 300),
     **dict.fromkeys(("dot_product.gaussian_cdf", "dot_product.gaussian_density"), 1000),
     **dict.fromkeys(("frozen_heads.logits", "gradients.attention_gradients", "gradients.stack_gradients"), 300),
-    **dict.fromkeys(("experts.block_matrix", "heads.locality.mutual_information", "johnson_lindenstrauss.distortion"), 300),
+    **dict.fromkeys(("experts.block_matrix", "heads.locality.mutual_information", "attention.softmax_jacobian"), 300),
+    **dict.fromkeys(("johnson_lindenstrauss.distortion", "depth.attention_stack", "performer.attention_estimate"), 300),
     "kernels.linear_attention_recurrent": 3000,
     "experiments.sparsity_benchmark.monte_carlo": 3,
     "experiments.sparsity_benchmark.quadrature": 100,
@@ -109,6 +110,8 @@ def wrong(name: str, given: dict[str, Any], exact: dict[str, Any], eps: float, l
         named = any(re.search(rf"\b{key}\b[^:]*:", str(got)) for key in given)
         too_large = not isinstance(want, Exception) and largest(want) > 65504 and "overflow" in str(got)
         fair = isinstance(want, Exception) or too_large or (eps > SINGLE and is_refused(name, got))
+        if length > 4 and isinstance(want, Exception) and name not in BOUNDED:
+            return f"float64 raises {want}"
         return "" if named and fair else f"raises {got}"
     if isinstance(want, Exception):
         return f"float64 raises {want}"
@@ -131,6 +134,8 @@ def wrong(name: str, given: dict[str, Any], exact: dict[str, Any], eps: float, l
     return ""
 
 
+#: Functions that take no long arguments: windows of a small decoder.
+BOUNDED = {"heads.removal.attention", "heads.removal.bits", "heads.removal.greedy_order"}
 #: Counts that depend on a tolerance, which is that of the format.
 BETWEEN = {"rank.effective_rank", "rank.numerical_rank"}
 
@@ -242,7 +247,7 @@ def test_short_and_long_arguments(name: str) -> None:
         chosen.pop("chunk", None)
     found = {}
     for size in (1, 2, longest):
-        for library, dtype in [("numpy", "float16"), ("torch", "bfloat16"), ("torch", "float32")][: 2 + (size > 2)]:
+        for library, dtype in [("numpy", "float16"), ("torch", "bfloat16"), ("torch", "float32")][(size <= 2) :]:
             given, exact = pair(name, formats.stretched(name, size, **chosen), library, dtype)
             found[size, library, dtype] = wrong(name, given, exact, EPS[dtype], size)
     assert {key: text for key, text in found.items() if text} == {}

@@ -125,4 +125,5 @@ def two_token_margin(a: Real[ArrayLike, "*shape"], b: Real[ArrayLike, "*#shape"]
     for values, name in ((a, "a"), (b, "b")):
         if np.any((values <= 0) | (values >= 1)):
             raise ValueError(f"{name}: expected weights between 0 and 1, got {values.min():.3g} to {values.max():.3g}")
-    return np.asarray((2 * b - a) * (1 - b + b**2) - a * b * (1 - a))
+    with silent():
+        return np.asarray((2 * b - a) * (1 - b + b**2) - a * b * (1 - a))

@@ -163,5 +163,6 @@ def _same_width(X: Float[Numpy, "... n d_model"], W_Q: Float[Numpy, "d_model d_k
 def _independent(W: Float[Numpy, "d columns"], names: str, eps: float) -> None:
     """Raise an error unless the columns are independent to the precision that they came in."""
     sigma = np.linalg.svd(W, compute_uv=False)
-    if W.shape[1] > W.shape[0] or not sigma[-1] > max(W.shape) * eps * sigma[0]:
-        raise ValueError(f"{names}: expected independent columns, got {describe(W)} of a smaller rank")
+    with silent():
+        if W.shape[1] > W.shape[0] or not sigma[-1] > max(W.shape) * eps * sigma[0]:
+            raise ValueError(f"{names}: expected independent columns, got {describe(W)} of a smaller rank")

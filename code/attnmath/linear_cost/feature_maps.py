@@ -153,7 +153,8 @@ def cosine_reweighted(x: Real[ArrayLike[Array], "... n d"], length: int | None =
     angles = np.arange(n)[:, None] * (math.pi / 2 / length)
     kept = xp.where(x > 0, x, xp.zeros_like(x))
     turned = [xp.astype(xp.asarray(of(angles), device=device(x)), x.dtype) for of in (np.cos, np.sin)]
-    return xp.concat([kept * factor for factor in turned], axis=-1)
+    with silent():
+        return xp.concat([kept * factor for factor in turned], axis=-1)
 
 
 def truncated_exponential(s: Real[ArrayLike[Array], "*shape"], order: int) -> Float[Array, "*shape"]:

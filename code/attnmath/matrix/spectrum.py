@@ -87,7 +87,7 @@ def eigenvalues(A: Real[ArrayLike[Array], "... n n"]) -> Complex[Array, "... n"]
     """Eigenvalues of a square matrix, by falling modulus.
 
     Of a conjugate pair the one with positive imaginary part comes first. For a row-stochastic
-    matrix the first has modulus 1. Where two coincide they have no derivative, and autograd gives any number, but no NaN.
+    matrix the first has modulus 1. Where two coincide they have no derivative; autograd gives any number, but no NaN.
 
     >>> eigenvalues([[0.75, 0.25], [0.25, 0.75]]).real.round(12)
     array([1. , 0.5])
@@ -125,8 +125,8 @@ def eigenvector_condition(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, 
 def log_determinant(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """Sign and logarithm of the modulus of the determinant.
 
-    A singular matrix gets 0 and -inf, and 0 as derivative (it has none). The determinant itself underflows for all but small matrices:
-    the example has one of exp(-921).
+    A singular matrix gets 0 and -inf, and 0 as derivative (it has none). The determinant itself underflows for all but
+    small matrices: the example has one of exp(-921).
 
     >>> import numpy as np
     >>> sign, log = log_determinant(np.diag(np.full(400, 0.1)))

@@ -121,8 +121,9 @@ def exponential(gamma: Real[ArrayLike, "*shape"], *, log: bool = False) -> Float
     if log:
         with silent():
             return in_range(-gamma * gamma / 2, "gamma")
-    high, low = _square(np.minimum(gamma, 1e9), np.zeros_like(gamma))  # far past underflow, short of overflow
-    return _exp_of_minus(high / 2, low / 2)
+    with silent():
+        high, low = _square(np.minimum(gamma, 1e9), np.zeros_like(gamma))  # far past underflow, short of overflow
+        return _exp_of_minus(high / 2, low / 2)
 
 
 def relu_squared(

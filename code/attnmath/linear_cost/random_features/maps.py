@@ -166,7 +166,8 @@ def gerf(Omega: Real[ArrayLike, "m d"], A: float) -> RandomFeatures:
     if not -math.inf < A < 1 / 8:
         raise ValueError(f"A: expected a number below 1/8, got {A}")
     Omega = _projections(Omega)
-    stretched = math.sqrt(1 - 4 * A) * Omega
+    with silent():
+        stretched = math.sqrt(1 - 4 * A) * Omega
     return RandomFeatures(stretched, stretched, _ONE, _ONE, _offset(Omega, np.full(Omega.shape[1], A)))
 
 

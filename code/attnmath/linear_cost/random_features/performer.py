@@ -79,9 +79,11 @@ def attention_estimate(
     """
     Q, K = _vectors(Q, K, features, "Q", "K")
     xp, m = array_namespace(Q, K), K.shape[-2]
-    fits_memory("Q, K", m, max(m, Q.shape[-2]))
-    identity = xp.eye(m, dtype=K.dtype, device=device(K))
-    return performer_attention(Q, K, identity, features, scale=scale, causal=causal)
+    fits_memory("Q, K", m, Q.shape[-2])
+    keys, step = xp.arange(m, device=device(K)), max(Q.shape[-2:])  # columns of I that take no more than Q K^T or K
+    columns = (xp.astype(keys[:, None] == keys[low : low + step], K.dtype) for low in range(0, m, step))
+    parts = [performer_attention(Q, K, V, features, scale=scale, causal=causal) for V in columns]
+    return xp.concat(parts, axis=-1)
 
 
 def performer_attention(
