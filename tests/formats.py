@@ -152,7 +152,7 @@ def sensitivity(name: str, arguments: Mapping[str, Any]) -> list[np.ndarray]:
     base = numbers(FUNCTIONS[name](**renewed(arguments)))
     total = [np.zeros(part.shape) for part in base]
     for key in array_axes(FUNCTIONS[name]):
-        for signs in (None, *rng.integers(0, 2**31, 1 if np.size(arguments[key]) > 1000 else 3)):
+        for signs in (None, *rng.integers(0, 2**31, 1 if getattr(arguments[key], "size", 0) > 1000 else 3)):
 
             def move(value: np.ndarray, signs: Any = signs) -> np.ndarray:
                 by = 1.0 if signs is None else np.random.default_rng(signs).choice([-1.0, 1.0], value.shape)
