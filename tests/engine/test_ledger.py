@@ -549,9 +549,9 @@ def test_a_counterexample_reads_as_written_and_in_formulas() -> None:
         "The corrected statement gives less than 3. The sentence does hold at n = 1, xs = (0), where the value is $1$."
     )
     assert shown.record() == {
-        "kind": "counterexample", "of": "the sum", "at": {"n": 2, "xs": [0, 1]},
+        "kind": "counterexample", "of": "the sum", "at": [["n", 2], ["xs", [0, 1]]],
         "observed": {"exact": "1 + sqrt(2)", "tex": r"1 + \sqrt{2}"}, "relation": "<", "required": 2, "instead": 3,
-        "obeys": {"at": {"n": 1, "xs": [0]}, "observed": {"exact": "1"}},
+        "obeys": {"at": [["n", 1], ["xs", [0]]], "observed": {"exact": "1"}},
     }  # fmt: skip
     named = counterexample(largest, {"x": [2.5]}, "==", 1.0, instead=2.5, tolerance=1e-9, of="it", where="the worst x")
     assert named.text == ("It is 2.5 at the worst x; the sentence requires 1. The corrected statement gives 2.5.")
@@ -628,7 +628,7 @@ def test_exact_values_need_no_tolerance_and_a_function_must_use_its_instance() -
         with pytest.raises(TypeError, match=r"quantity: expected a function of the instance, got one that ignores \("):
             counterexample(quantity, {"x": 1}, ">", 3, obeys={"x": 4}, of="it")
     kept = counterexample(lambda x, y: y, {"x": 1, "y": 2}, ">", 3, obeys={"x": 1, "y": 4}, of="it")
-    assert kept.record()["at"] == {"x": 1, "y": 2}
+    assert kept.record()["at"] == [["x", 1], ["y", 2]]
     for words, value in (("NaN", np.float32("nan")), ("expected a real number", 1j), ("expected a real number", [1])):
         with pytest.raises((LedgerError, TypeError), match=f"quantity: .*{words}"):
             counterexample(lambda x: x, {"x": value}, ">", 3, obeys={"x": 4}, tolerance=1e-9, of="it")

@@ -117,8 +117,10 @@ SHAPELESS = {
     ("cost.peak_memory", "arguments"): "what that function takes",
     ("experiments.arguments.several", "value"): "a check of whatever was given",
     ("experiments.arguments.widths_of", "widths"): "a check of whatever was given",
-    ("sweeps.runs.carry_out", "run"): "from settings to a row of a table",
-    ("sweeps.runs.carry_out", "bar"): "a bar of tqdm",
+    ("sweeps.runs.Sweep", "run"): "from settings to a row of a table",
+    ("sweeps.tables.Table", "told"): "what reads a cell of a table",
+    ("sweeps.tables.Table", "measured"): "what reads a cell of a table",
+    ("sweeps.tables.Table.checked", "rows"): "rows of whatever was given",
     ("sweeps.runs.each", "values"): "a check of whatever was given",
     ("sweeps.runs.each", "check"): "a check of whatever was given",
     ("sweeps.tables.exact", "value"): "a cell of a table, number or word",
@@ -411,7 +413,9 @@ def signatures() -> Iterator[tuple[str, dict[str, Any]]]:
 def test_no_array_is_without_its_shape() -> None:
     found = {(name, key) for name, hints in signatures() for key, hint in hints.items()
              if shapeless(hint, tables=name.startswith(TABLES))}  # fmt: skip
-    assert found == {(name, key) for name, key in SHAPELESS if name in FUNCTIONS}
+    assert found <= set(SHAPELESS)
+    if "recall.training.run" in FUNCTIONS:  # torch, joblib and tqdm are optional
+        assert found == set(SHAPELESS)
 
 
 @pytest.mark.parametrize(

@@ -330,8 +330,9 @@ def _like(values: np.ndarray, other: Any, argument: str) -> np.ndarray:
     return array if array.shape == values.shape else np.full(values.shape, array.item())
 
 
-def _parts(at: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _part(given) for name, given in at.items()}
+def _parts(at: Mapping[str, Any]) -> list[list[Any]]:
+    """Return an instance as pairs: a notebook sorts the keys of what it stores, and the order would be lost."""
+    return [[name, _part(given)] for name, given in at.items()]
 
 
 def _part(value: Any) -> Any:

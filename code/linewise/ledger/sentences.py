@@ -13,7 +13,7 @@ where that differs: ``{"exact": "sqrt(2)", "tex": "\\sqrt{2}"}``. Many numbers a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 #: The parts of one piece of evidence.
@@ -57,13 +57,13 @@ def formula(shown: Any) -> str:
     return f"${shown.get('tex', shown['exact'])}$" if isinstance(shown, Mapping) else value(shown)
 
 
-def instance(at: Mapping[str, Any]) -> str:
-    """Say an instance of a function's parameters.
+def instance(at: Iterable[Sequence[Any]]) -> str:
+    """Say an instance of a function's parameters, each with its name, in the order of the call.
 
-    >>> instance({"n": 2, "xs": [0, 1]})
-    'n = 2, xs = (0, 1)'
+    >>> instance([["xs", [0, 1]], ["n", 2]])
+    'xs = (0, 1), n = 2'
     """
-    return ", ".join(f"{name} = {value(given)}" for name, given in at.items())
+    return ", ".join(f"{name} = {value(given)}" for name, given in at)
 
 
 def estimate(shown: Parts) -> str:
