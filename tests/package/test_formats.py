@@ -247,7 +247,7 @@ def test_short_and_long_arguments(name: str) -> None:
         chosen.pop("chunk", None)
     found = {}
     for size in (1, 2, longest):
-        for library, dtype in [("numpy", "float16"), ("torch", "bfloat16"), ("torch", "float32")][(size <= 2) :]:
+        for library, dtype in [("numpy", "float16"), ("torch", "bfloat16"), ("torch", "float32")][size <= 2 :][:2]:
             given, exact = pair(name, formats.stretched(name, size, **chosen), library, dtype)
             found[size, library, dtype] = wrong(name, given, exact, EPS[dtype], size)
     assert {key: text for key, text in found.items() if text} == {}
@@ -315,7 +315,7 @@ def test_running_sums_do_not_stall_in_half_precision(dtype: str) -> None:
     n = 600 if dtype == "bfloat16" else 4800  # the sum of so many ones stalls at half of them
     one = torch.ones(n, 1).to(getattr(torch, dtype))
     v = (torch.arange(n) >= n / 2).to(one.dtype)[:, None]
-    assert linear_attention_recurrent(one, one, v)[-1] == online_attention(one[:1], one, v, block=1) == 0.5
+    assert linear_attention_recurrent(one, one, v)[-1] == online_attention(one[:1], one, v, block=4) == 0.5
     halves = [summarise(one[:1].mT @ one.mT[:1], v)] * 2
     both = merge(*halves)
     assert both.l == 2 * n and both.o / both.l == 0.5
