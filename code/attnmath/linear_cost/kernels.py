@@ -56,7 +56,8 @@ def elu_plus_one(x: Real[ArrayLike[Array], "*shape"]) -> Float[Array, "*shape"]:
     x = finite(real_array(x, "x"), "x")
     xp = array_namespace(x)
     with silent():
-        return xp.where(x > 0, x + 1, xp.exp(xp.where(x > 0, xp.zeros_like(x), x)))
+        above = x > 0
+        return xp.where(above, x + 1, xp.exp(xp.where(above, 0.0, x)))
 
 
 def kernel_weights(
