@@ -386,6 +386,10 @@ def hostile_values(ordinary: Any) -> Iterator[tuple[str, Any]]:
         yield f"an entry of {bad}", spoiled
     for dtype in ("bool", "str", "object", "complex", "uint8", "int32", "float16", "float32", "longdouble"):
         yield dtype, plain.astype(dtype)
+    yield "integers above 2^53", np.where(plain > 0, 2**62 + 1, 2**62)
+    yield "unsigned above 2^63", np.full(plain.shape, 2**64 - 1, np.uint64)
+    yield "foreign byte order", plain.astype(">f8")
+    yield "backwards", plain[::-1] if plain.ndim else plain
     yield "masked array", np.ma.masked_array(plain, plain > 0)
     yield "list", plain.tolist()
     if plain.ndim:
@@ -400,6 +404,9 @@ def hostile_values(ordinary: Any) -> Iterator[tuple[str, Any]]:
     for dtype in ("float64", "float32", "float16", "bfloat16", "int32"):
         yield f"torch {dtype}", _torch(plain, dtype)
     yield "torch that requires grad", _torch(plain, "float64", requires_grad=True)
+    yield "torch above 2^24", _torch(np.full(plain.shape, 2**24 + 1), "int32")
+    if hasattr(tensor := _torch(plain, "complex128"), "imag"):
+        yield "torch with a negative bit", (tensor * 1j).conj().imag
 
 
 def _matrix(values: Any) -> np.ndarray:
