@@ -9,7 +9,6 @@ import re
 import sys
 from pathlib import Path
 
-import attnmath
 import pytest
 import site_checks as check
 from conftest import ROOT
