@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from linewise.__main__ import main
 from linewise.conventions import ConventionError, Conventions, Source, conventions_of, standard
 from linewise.ledger import Claim, LedgerError, agreement, audit, load_claims, observation
 from linewise.ledger.card import MIME
-from linewise.ledger.coverage import Book
+from linewise.ledger.coverage import Book, read_sources
 from linewise.ledger.faults import faults
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -265,3 +266,14 @@ def test_sentences_are_treated_or_spared(tmp_path: Path) -> None:
         ["1 p1 s1", "1 p1 s2"], ["1 title", "1 p2 s1"],
     ]  # fmt: skip
     assert Book(tmp_path, []).treated == []
+
+
+def test_the_table_in_the_readme_is_one(tmp_path: Path) -> None:
+    readme = (ROOT / "code" / "linewise" / "README.md").read_text(encoding="utf-8")
+    [table] = re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)
+    [sources] = re.findall(r"`(sources: .*)`\.\n", readme)
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "linewise.yml").write_text(sources, encoding="utf-8")
+    (tmp_path / "sources" / "sheet.yml").write_text(textwrap.dedent(f"   {table.lstrip()}"), encoding="utf-8")
+    [source] = read_sources(tmp_path)
+    assert list(source.places()) == [row.at for row in source.rows]
