@@ -245,6 +245,10 @@ BOOK = """
 sources:
   - {table: chapters/sources/section.yml}
   - {table: chapters/sources/article.yml, places: article, section: part}
+grades:
+  wrong conclusion: {heading: Wrong conclusions}
+  missing hypothesis: {heading: Missing hypotheses}
+  degenerate case only: {heading: Degenerate cases, brief: true}
 """
 CLAIMS = """
 "5.1.5": {title: "The $x$ formula", place: 5.1 p1 s1, reading: "It is $x_1$.", verdict: proved, scope: "for 2*ab_c < c"}
@@ -274,13 +278,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BeautifulSoup]:
     for name, table in SOURCES.items():
         (folder / "chapters" / "sources" / f"{name}.yml").write_text(table, encoding="utf-8")
     (folder / "chapters" / "c.claims.yml").write_text(CLAIMS, encoding="utf-8")
-    verdicts = {key: claim["verdict"] for key, claim in yaml.safe_load(CLAIMS).items()}
     records = [
-        {"data": {MIME: {"claim": key, "verdict": verdict, "evidence": [BROKEN]}}}
-        for key, verdict in verdicts.items()
-        if verdict != "not decided"
+        {"data": {MIME: {"claim": key, **claim, "evidence": [BROKEN]}}}
+        for key, claim in yaml.safe_load(CLAIMS).items()
+        if claim["verdict"] != "not decided"
     ]
-    notebook = {"cells": [{"cell_type": "code", "outputs": records}]}
+    shown = {"cell_type": "markdown", "source": r"$$ x \tag{5.1.5} $$", "metadata": {}}
+    notebook = {"cells": [shown, {"cell_type": "code", "source": "", "metadata": {}, "outputs": records}]}
     (folder / "chapters" / "c.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     (folder / "chapters" / "c.md").write_text("# The chapter\n\n$$ x \\tag{5.1.5} $$\n", encoding="utf-8")
     pages = {name: (ROOT / f"{name}.md").read_text(encoding="utf-8") for name in ("ledger", "errata", "coverage")}
@@ -304,9 +308,7 @@ def test_ledger_is_made(made):
     assert words(page, "h2") == ["Section 5.1 ¶", "Article, part 1 ¶", "Our own statements ¶"]
     first, wrong, _, _, opinion, fact, _ = words(page, ".claim-entry")
     assert "Scope: for 2*ab_c < c" in first
-    assert "R-wrong What holds ( wrong conclusion ) : H-wrong" in wrong.replace(
-        "(wrong conclusion)", "( wrong conclusion )"
-    )
+    assert wrong.startswith("refuted wrong conclusion A wrong one 5.1/wrong") and "What holds: H-wrong" in wrong
     assert "Why not: a matter of taste" in opinion
     assert "measured contradicted A fact" in fact
 
@@ -352,7 +354,7 @@ def test_coverage_is_made(made):
     assert "ledger.html#ledger-5.1-opinion" in links, "a claim that is not decided has no card; the ledger says why"
     assert [str(a["href"]) for a in page.select("section#all-equations p a")] == ["chapters/c.html#equation-5.1.5"]
     reasons = dict(zip(words(page, ".reasons td:first-child"), words(page, ".reasons td:last-child"), strict=True))
-    assert reasons["heading"] == "2" and reasons["repetition"] == "1" and reasons["notation"] == "0"
+    assert reasons["heading"] == "2" and reasons["repetition"] == "1" and "notation" not in reasons
 
 
 def test_unknown_cards_and_verdicts_are_reported(tmp_path):

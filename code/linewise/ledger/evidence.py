@@ -117,6 +117,11 @@ def agreement(
             )
         bound, because = Z * errors, f"{Z:g} standard errors"
     else:
+        if tolerance is None and not because:
+            raise TypeError(
+                "observed: expected an estimate, with .value and .standard_error, or numbers with tolerance and "
+                f"because, got {observed!r}"
+            )
         values = _numbers(observed, "observed")
         if tolerance is None or not because.strip():
             raise TypeError(

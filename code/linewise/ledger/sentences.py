@@ -75,6 +75,18 @@ def estimate(shown: Parts) -> str:
     return f"{shown['value']:.4g} ± {shown['standard_error']:.2g}"
 
 
+def measured(parts: Parts, errors: float) -> str:
+    """Say the outcome of an observation with its number and its threshold, which is so many standard errors away.
+
+    >>> seen = {"outcome": "undecided", "observed": {"value": 0.7, "standard_error": 0.1}}
+    >>> measured(seen | {"relation": ">", "reference": 0.5}, 4)
+    'undecided: 0.7 ± 0.1, asked for more than 0.5; 4 standard errors are 0.4'
+    """
+    observed, margin = parts["observed"], errors * parts["observed"]["standard_error"]
+    asked = f"{_SIDES[parts['relation']]}{value(parts['reference'])}"
+    return f"{parts['outcome']}: {estimate(observed)}, asked for {asked}; {errors:g} standard errors are {margin:.2g}"
+
+
 def numbers(shown: Any) -> str:
     """Say a number to four digits, an estimate, or the range of many numbers.
 
