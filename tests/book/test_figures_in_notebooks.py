@@ -169,7 +169,7 @@ SPOILT: dict[str, Callable[[Any], object]] = {
     "half an SVG": lambda notebook: data(notebook).update({"image/svg+xml": "<svg "}),
     "no output": lambda notebook: figure_cell(notebook).update(outputs=[]),
     "another name": lambda notebook: figure_cell(notebook)["metadata"]["mystnb"]["figure"].update(name="fig-other"),
-    "a second figure of the same name": lambda notebook: notebook["cells"].append(figure_cell(notebook)),
+    "a second figure of the same name": lambda notebook: notebook["cells"].append(figure_cell(notebook) | {"id": "a"}),
 }
 
 

@@ -53,11 +53,18 @@ def in_single(name: str) -> dict[str, Any]:
     return {key: formats.mapped(value, lambda a: torch.tensor(a).float()) for key, value in arguments.items()}
 
 
-def assert_same(got: Any, want: Any) -> None:
+def assert_same(got: Any, want: Any, roundings: int = 0) -> None:
+    """Compare two results, but for some roundings of their largest entry.
+
+    Where an array lies in memory decides in which order a library adds, so that a second computation of the same may
+    have other last digits.
+    """
     assert type(got) is type(want)
     for a, b in zip(formats.numbers(got), formats.numbers(want), strict=True):
         assert a.dtype == b.dtype
-        np.testing.assert_array_equal(a, b)
+        slack = roundings * np.finfo(b.dtype).eps if b.dtype.kind in "fc" else 0
+        largest = np.abs(b[np.isfinite(b)]).max(initial=0) if slack else 0
+        np.testing.assert_allclose(a, b, rtol=0, atol=slack * largest)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -167,11 +174,11 @@ def test_another_process_without_asserts_and_docstrings_gives_the_same() -> None
     there = pickle.loads(done.stdout)
     assert set(there) == set(NAMES)
     for name, numbers in there.items():
-        assert_same(numbers, outcome(name))
+        assert_same(numbers, outcome(name), roundings=8)
 
 
 def test_threads_do_not_disturb_one_another() -> None:
     want = {name: outcome(name) for name in NAMES}
     with ThreadPoolExecutor(4) as pool:
         for name, got in pool.map(lambda name: (name, outcome(name)), sorted(NAMES * 2)):
-            assert_same(got, want[name])
+            assert_same(got, want[name], roundings=8)
