@@ -150,7 +150,7 @@ def non_negative(expression: sp.Expr) -> bool:
     if isinstance(expression, E):
         return non_negative(expression.args[0])
     if isinstance(expression, sp.Sum | sp.Integral):
-        return _runs_upwards(expression) and non_negative(_over_its_range(expression))
+        return runs_upwards(expression) and non_negative(over_its_range(expression))
     if isinstance(expression, sp.Add | sp.Mul) and all(non_negative(a) for a in expression.args):
         return True
     if isinstance(expression, sp.Pow) and expression.exp.is_real and non_negative(expression.base):
@@ -162,13 +162,13 @@ def non_negative(expression: sp.Expr) -> bool:
     return bool(expression.is_nonnegative)
 
 
-def _runs_upwards(expression: sp.Sum | sp.Integral) -> bool:
+def runs_upwards(expression: sp.Sum | sp.Integral) -> bool:
     """Return whether every range is certainly not run through backwards."""
     least = -1 if isinstance(expression, sp.Sum) else 0
     return all(len(limit) == 3 and (limit[2] - limit[1] - least).is_extended_nonnegative for limit in expression.limits)
 
 
-def _over_its_range(expression: sp.Sum | sp.Integral) -> sp.Expr:
+def over_its_range(expression: sp.Sum | sp.Integral) -> sp.Expr:
     """Return the summand or integrand, with what is known of its variables from their ranges and from nothing else."""
     whole = isinstance(expression, sp.Sum)
     known = {
