@@ -70,7 +70,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "a definition under d/dx": (
         "d/dx x^3 = x^2",
         lambda: chain(Derivative(x**3, x), (Derivative(x * y, x), definition(y, x**2)), (y, differentiate)),
-        "differentiates by",
+        "binds a symbol of it",
     ),
     "a definition after d/dx": (
         "x^2 = d/dx (x y) = y",
@@ -80,7 +80,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "a definition under a limit": (
         "1 = 0",
         lambda: chain(Limit((x + x**2) / x, x, 0), (Limit((x + x**2) * v, x, 0), definition(v, 1 / x)), (0, take_limit)),
-        "value: expected",
+        "binds a symbol of it",
     ),
     "a definition after a limit": (
         "0 = x v = 1",
@@ -105,7 +105,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "independent of itself by two definitions": (
         "E[X^2] = E[X]^2",
         lambda: chain(
-            E(X * Y), (E(X) * E(Y), independent(X, Y)), (E(X) * E(Z), definition(Y, Z)), (E(X) * E(X), definition(Z, X))
+            E(X * Y), (E(X * Z), definition(Y, Z)), (E(X * X), definition(Z, X)), (E(X) * E(Y), independent(X, Y))
         ),
         "contradict one another",
     ),
@@ -215,7 +215,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "a hypothesis on a factor under a sum": (
         "c d(d+1)/2 = sum of m^2",
         lambda: identity(Sum(c * m, (m, 1, d)), Sum(m**2, (m, 1, d)), hypothesis(c, m, "c = m")),
-        "expected no symbol that the line sums",
+        "binds a symbol of it",
     ),
     "an expectation that is the index": (
         "sum of E X = sum of m",
@@ -225,7 +225,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "a hypothesis under an integral": (
         "int c = int x",
         lambda: identity(Integral(c, (x, 0, 1)), Integral(x, (x, 0, 1)), hypothesis(c, x, "c = x")),
-        "expected no symbol that the line sums",
+        "binds a symbol of it",
     ),
     "a function captured by a limit": (
         "F(c) = 0",
@@ -240,7 +240,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "a bound index given a value": (
         "sum of u_m = u_5",
         lambda: identity(Sum(u[m], (m, 1, 5)), Sum(u[5], (i, 1, 5)), definition(m, 5)),
-        "to be free",
+        "binds a symbol of it",
     ),
     # --- calculus
     "an integral with a pole for some parameter": (
@@ -255,7 +255,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
         "0 = 2.78",
         lambda: identity(Integral((sp.atan(x) + sp.atan(1 / x)) * sp.exp(-(x**2)), (x, -oo, oo)),
                          sp.pi * sp.sqrt(sp.pi) / 2, by_parts(sp.erf(x), x, -oo, oo)),
-        "follow",
+        "follow|converges",
     ),
     "a primitive with a pole for some parameter": (
         "false for 0 < c < 1/2",
@@ -283,7 +283,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "the exponential of a sum beyond its range": (
         "E e^{2X} = -1",
         lambda: identity(
-            E(sp.exp(Sum(2 * RandomVector("X")[m], (m, 1, d)))), sp.Product(1 / (1 - 2), (m, 1, d)),
+            E(sp.exp(Sum(2 * RandomVector("X")[m], (m, 1, d)))), sp.Product(-1, (m, 1, d)),
             rules.independent_exponentials(RandomVector("X"), identity(
                 E(sp.exp(sp.Symbol("s", negative=True) * X)), 1 / (1 - sp.Symbol("s", negative=True)),
                 hypothesis(E(sp.exp(sp.Symbol("s", negative=True) * X)), 1 / (1 - sp.Symbol("s", negative=True)),
@@ -295,7 +295,8 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "a sum with half-integer ends": (
         "-3 = 3", lambda: identity(Sum(sp.cos(2 * sp.pi * i), (i, half, 5 * half)), 3, collapse), "follow"),
     "a rule of one's own": (
-        "1 = 0", lambda: identity(x, 0, rules.Rule("algebra", lambda e: sp.Integer(0))), "Rule"),
+        "1 = 0", lambda: identity(x, 0, rules.Rule("algebra", lambda e: sp.Integer(0))),  # type: ignore[attr-defined]
+        "expected a named rule"),
     "a telescoping sum run backwards": (
         "0 = 1 - 9",
         lambda: identity(Sum(m**2 - (m + 1) ** 2, (m, 1, -5)), 1 - 16, telescoping(m**2, m)),

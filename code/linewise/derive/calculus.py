@@ -17,7 +17,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 from linewise.derive.assumptions import Assumption, require
 from linewise.derive.expectation import E
-from linewise.derive.models import compared
+from linewise.derive.models import compared, settles
 from linewise.derive.rule import Rule, bound_symbols, guard, made
 
 _INFINITE = (sp.oo, -sp.oo, sp.zoo, sp.nan)
@@ -46,12 +46,12 @@ def _differentiated(derivative: sp.Derivative) -> sp.Expr:
     shared = bound_symbols(derivative.expr) & set().union(*(v.free_symbols for v in derivative.variables))
     if shared or not all(_occurs(v, derivative.expr) for v in derivative.variables):
         return derivative  # an index that is both free and summed over would be taken for one
-    value = derivative.doit(deep=False)
-    if derivative.expr.has(sp.Integral, sp.Limit) or any(
-        limit[2].is_infinite for total in derivative.expr.atoms(sp.Sum) for limit in total.limits
-    ):
-        return _confirmed(derivative, value, "differentiate under the sign")
-    return value
+    endless = any(limit[2].is_infinite for total in derivative.expr.atoms(sp.Sum) for limit in total.limits)
+    if not endless and not derivative.expr.has(sp.Integral, sp.Limit):
+        return derivative.doit(deep=False)
+    if derivative.expr.has(AppliedUndef, E):
+        return derivative  # of what stands under the sign nothing is known
+    return _confirmed(derivative, derivative.doit(deep=False), "differentiate under the sign")
 
 
 #: Carry out the derivatives that the line writes; components of one vector give a Kronecker delta.
@@ -176,7 +176,7 @@ def _require_finite(integral: sp.Integral) -> None:
     """Refuse an integral that does not settle; of one with an unknown function it is a visible assumption."""
     if integral.function.has(AppliedUndef, E):
         return
-    if compared(integral, integral) is None:
+    if not settles(integral):
         raise ValueError(f"integral: expected one that converges, got {integral}")
 
 

@@ -9,9 +9,11 @@ from typing import Any
 import sympy as sp
 
 from linewise.derive.assumptions import Assumption
+from linewise.derive.expectation import E
 from linewise.derive.notation import non_negative, over_its_range, runs_upwards
 
-# Behind these signs a value is met only on the way: what stands there is compared with numbers where it is carried out.
+# Behind these signs a value is met only on the way, if it depends on what they bind: it is compared with numbers where
+# the sign is carried out.
 _BEHIND = (sp.Integral, sp.Limit)
 
 
@@ -31,8 +33,11 @@ def _entries(line: Any) -> Iterator[Any]:
 
 @lru_cache(maxsize=4096)
 def _needed(expression: Any, every: frozenset[Any] = frozenset()) -> tuple[Assumption, ...]:
-    if not expression.args or isinstance(expression, _BEHIND):
+    if not expression.args:
         return ()
+    if isinstance(expression, _BEHIND):
+        own = {expression.args[1]} if isinstance(expression, sp.Limit) else {limit[0] for limit in expression.limits}
+        return tuple(a for a in _needed(expression.args[0], every) if not own & a.left.free_symbols)
     found: list[Assumption] = []
     inner = every
     if isinstance(expression, sp.Sum | sp.Product):
@@ -81,6 +86,8 @@ def _positive(e: Any) -> bool:
         return any(_positive(a) for a in e.args) and all(_positive(a) or non_negative(a) for a in e.args)
     if isinstance(e, sp.Mul):
         return all(_positive(a) for a in e.args)
+    if isinstance(e, E):
+        return _positive(e.args[0])
     if isinstance(e, sp.Pow):
         return _positive(e.base) and not e.exp.has(sp.I)
     if isinstance(e, sp.Sum):

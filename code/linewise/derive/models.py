@@ -15,13 +15,14 @@ from typing import Any
 import sympy as sp
 
 from linewise.derive.assumptions import SIGNS, Assumption
-from linewise.derive.values import EXACT, QUICK, Model, MoreDigitsError, NoValueError, draw
+from linewise.derive.divisors import divisors
+from linewise.derive.values import EXACT, QUICK, Model, MoreDigitsError, NoValueError, draw, fits
 
 #: Two ordinary models, and one whose numbers are special where they may be: 0, 1, -1.
 _SEEDS = (0, 1, -1)
 _MANY = (0, 1, 2, 3, 4, -1)
 _TRIALS, _ROUNDS = 12, 40
-_AGREE = 1e-8
+_AGREE, _CLOSE = 1e-8, 1e-5
 
 Equation = Callable[[Model], Any]
 
@@ -299,14 +300,102 @@ def has_other_sign(value: sp.Expr, symbol: sp.Expr) -> bool:
 
 
 def compared(one: Any, other: Any) -> str | None:
-    """Compare two expressions at drawn values of all their symbols, within what is assumed of each.
+    """Compare an expression with what it is said to be, at drawn values of all symbols, within what is assumed of each.
 
-    Return "" where they agree, in words the numbers where they do not, and None where some number does not exist.
+    Return "" where they agree, in words the numbers where they do not, and None where no number exists. Where the
+    expression has no number and the other has, they do not agree; the other may divide by 0, which is for its line.
     """
-    told = [*verdicts(one, other, "=", (), _MANY)]
-    if len(told) < len(_MANY) - 1:  # one of the special models may lie on a pole
-        return next((words for words in told if words), None)
-    return next((words for words in told if words), "")
+    agreed = False
+    for model in _probes(one):
+        told, found = _both(model, one, other)
+        if told[1] is None or (told[0] is None and told[1] is None):
+            continue
+        if told[0] is None and _divides_by_0(model, one):
+            continue
+        if told[0] is None:
+            return f"it has no number{_where(model)}"
+        if found is not None and not _holds(found[2], "="):
+            return _said(model, found)
+        agreed = True
+    return "" if agreed else None
+
+
+def _divides_by_0(model: Model, expression: Any) -> bool:
+    """Return whether a model breaks what is assumed of an expression, since it divides by it."""
+    values = (number(model, needed.left) for needed in divisors(expression) if not needed.every)
+    return any(told is None or (told is not _MORE and abs(told[0]) < 1e-9) for told in values)
+
+
+def settles(integral: Any) -> bool:
+    """Return whether an integral has a number at all drawn values of its symbols."""
+    for model in _probes(integral):
+        told = number(model, integral)
+        if told is _MORE:
+            exact = sharp(model, ())
+            told = None if exact is None else number(exact, integral)
+        if told is None and not _divides_by_0(model, integral):
+            return False
+    return True
+
+
+def _both(model: Model, one: Any, other: Any) -> tuple[tuple[Any, Any], Any]:
+    """Return the numbers of two lines and how far they are apart; with many digits where few do not agree."""
+    told, found = (number(model, one), number(model, other)), off(model, one, other)
+    if found is not None and _agree(found):
+        return told, found
+    if found is None and _MORE not in told and (told[0] is not None or not _may_need_digits(one)):
+        return told, found
+    exact = sharp(model, ())
+    if exact is None:
+        return (None, None), None
+    return (number(exact, one), number(exact, other)), off(exact, one, other)
+
+
+def _may_need_digits(line: Any) -> bool:
+    return bool(line.has(sp.Limit, sp.Derivative))
+
+
+@lru_cache(maxsize=256)
+def _probes(expression: Any) -> tuple[Model, ...]:
+    """Return models for an expression: ordinary ones, and such that one parameter has a value of its own.
+
+    That value is 0, small, large, or lies between the ends of an integral, where a pole would.
+    """
+    seeds = [Model(seed) for seed in _MANY]
+    bound = set().union(*(_names(sign) for sign in expression.atoms(sp.Integral, sp.Limit)))
+    free = sorted((s for s in expression.free_symbols - bound if s.is_Symbol and not s.is_integer), key=str)
+    values = [*_OWN, *_between(expression)]
+    own = [
+        Model(6 + k, (), {symbol: float(value)})
+        for symbol in free if not isinstance(symbol, sp.Dummy)
+        for k, value in enumerate(values) if fits(value, symbol)
+    ]  # fmt: skip
+    return (*seeds, *own[:_MOST_PROBES])
+
+
+_OWN = [sp.Rational(*pair) for pair in ((0, 1), (1, 4), (-1, 4), (5, 1), (-5, 1))]
+_MOST_PROBES = 24
+
+
+def _names(sign: Any) -> set[Any]:
+    return {sign.args[1]} if isinstance(sign, sp.Limit) else {limit[0] for limit in sign.limits}
+
+
+def _between(expression: Any) -> list[sp.Rational]:
+    """Return places inside the intervals of an expression, as far as their ends are numbers."""
+    places = []
+    for integral in expression.atoms(sp.Integral):
+        for limit in integral.limits:
+            ends = [float(end) for end in limit[1:] if end.is_number and end.is_finite]
+            if len(ends) == 2:
+                places += [sp.Rational(round(1000 * (ends[0] + f * (ends[1] - ends[0]))), 1000) for f in (0.3, 0.5, 0.9)]
+    return places
+
+
+def _where(model: Model) -> str:
+    names = {str(k): v for k, v in model.numbers.items() if isinstance(k, sp.Symbol)}
+    at = ", ".join(f"{name} = {EXACT.nstr(EXACT.convert(v), 4)}" for name, v in sorted(names.items())[:6])
+    return f" at {at}" if at else ""
 
 
 def always_fails(one: Any, other: Any, relation: str, assumptions: tuple[Assumption, ...]) -> bool:
@@ -316,24 +405,41 @@ def always_fails(one: Any, other: Any, relation: str, assumptions: tuple[Assumpt
 
 
 def verdicts(
-    one: Any, other: Any, relation: str, assumptions: tuple[Assumption, ...], seeds: Sequence[int] = _SEEDS
+    one: Any,
+    other: Any,
+    relation: str,
+    assumptions: tuple[Assumption, ...],
+    seeds: Sequence[int] = _SEEDS,
+    coarse: bool = False,
 ) -> Iterator[str]:
-    """Yield, for each model in which both lines have numbers, "" where the relation holds and the numbers where not."""
+    """Yield, for each model in which both lines have numbers, "" where the relation holds and the numbers where not.
+
+    coarse : believe few digits where they are far apart.
+    """
     for seed in seeds:
         model = found_model(assumptions, seed)
         if not isinstance(model, Model):
             continue
         found = off(model, one, other)
-        if found is not None and _holds(found[2], relation):
+        if found is not None and _agree(found) if relation == "=" else found is not None and _holds(found[2], relation):
             yield ""
             continue
         told = number(model, one), number(model, other)
         if found is None and (None in told or _MORE not in told):
             continue
+        if coarse and found is not None and not _holds((found[2][0], 1e-3 * (abs(found[0]) + abs(found[1]))), relation):
+            yield _said(model, found)
+            continue
         exact = sharp(model, assumptions)
         found = None if exact is None else off(exact, one, other)
         if found is not None:
             yield "" if _holds(found[2], relation) else _said(exact, found)
+
+
+def _agree(found: Any) -> bool:
+    """Return whether two numbers agree so well that no doubt about them is left."""
+    one, two, (difference, slack) = found
+    return bool(abs(difference) <= slack and slack <= _CLOSE * (abs(one) + abs(two)) + 1e-9)
 
 
 def _holds(gap: Any, relation: str) -> bool:
@@ -346,7 +452,5 @@ def _holds(gap: Any, relation: str) -> bool:
 
 
 def _said(model: Model, found: Any) -> str:
-    names = {str(k): v for k, v in model.numbers.items() if isinstance(k, sp.Symbol)}
-    at = ", ".join(f"{name} = {EXACT.nstr(EXACT.convert(v), 4)}" for name, v in sorted(names.items())[:6])
     one, two = (EXACT.nstr(EXACT.convert(x), 8) for x in found[:2])
-    return f"{one} and {two}" + (f" at {at}" if at else "")
+    return f"{one} and {two}{_where(model)}"

@@ -147,6 +147,8 @@ def non_negative(expression: sp.Expr) -> bool:
     (True, False)
     """
     expression = sp.sympify(expression)
+    if isinstance(expression, sp.KroneckerDelta):
+        return True
     if isinstance(expression, E):
         return non_negative(expression.args[0])
     if isinstance(expression, sp.Sum | sp.Integral):

@@ -53,6 +53,7 @@ __all__ = [
     "hyperbolic",
     "hypothesis",
     "independent",
+    "induction",
     "independent_exponentials",
     "integrate",
     "law",
@@ -530,3 +531,36 @@ def split_range(at: Any, words: str = "split the range") -> Rule:
         return join(sign.func(sign.function, (name, low, at)), rest)
 
     return made(words, lambda line: line.replace(lambda e: isinstance(e, sp.Sum | sp.Product), split))
+
+
+def induction(base: Any, step: Any, index: sp.Symbol, words: str = "by induction") -> Rule:
+    """What holds for 1, and for n where it holds for n - 1, holds for every n from 1 on.
+
+    base : a derivation of F(1) = f(1).  step : one of F(n) = f(n) that assumes F(n - 1) = f(n - 1) as a hypothesis.
+    index : n, a positive integer.
+
+    >>> from linewise.derive import Derivation
+    >>> n, F = sp.Symbol("n", integer=True, positive=True), sp.Function("F")
+    >>> base, step = Derivation(F(1)), Derivation(F(n))
+    >>> base.step(2, hypothesis(F(1), 2, "begin with 2"))
+    >>> step.step(2 * F(n - 1), hypothesis(F(n), 2 * F(n - 1), "doubled"))
+    >>> step.step(2**n, hypothesis(F(n - 1), 2 ** (n - 1), "by induction"))
+    >>> [str(a) for a in induction(base, step, n).assumes]
+    ['F(1) = 2', 'F(n) = 2*F(n - 1)']
+    """
+    if not (index.is_integer and index.is_positive):
+        raise ValueError(f"index: expected a positive integer, got {index}")
+    if any(line.relation != "=" for chain in (base, step) for line in chain.lines):
+        raise ValueError("base, step: expected derivations whose steps are equalities")
+    left, right = step.lines[0].value, step.result
+    before = Assumption("hypothesis", left.subs(index, index - 1), right.subs(index, index - 1))
+    if before not in step.assumptions:
+        raise ValueError(f"step: expected one that assumes {before}, got {', '.join(map(str, step.assumptions))}")
+    first = [side.subs(index, 1).doit() for side in (left, right)]
+    if first != [base.lines[0].value, sp.sympify(base.result).doit()]:
+        raise ValueError(f"base: expected a derivation of {first[0]} = {first[1]}, got {base.lines[0].value} = {base.result}")
+    held = [a for a in step.assumptions if a != before]
+    fixed = [a for a in base.assumptions if index in a.free_symbols]
+    if fixed:
+        raise ValueError(f"base: expected nothing that is assumed of {index}, got {fixed[0]}")
+    return made(words, lambda line: line.xreplace({left: right}), assumes=[*base.assumptions, *held])

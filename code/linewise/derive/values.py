@@ -30,6 +30,8 @@ QUICK, EXACT = mpmath.fp, mpmath.MPContext()
 EXACT.dps = 40
 # Terms of an endless sum, and evaluations in all, after which a line has no value.
 _MOST_TERMS, _MOST_STEPS = 3000, 200_000
+# How finely a quadrature is laid out, one after the other: quick numbers cost little.
+_PIECES = {True: ((10, 15), (60, 91), (300, 451)), False: ((4, 7), (16, 25))}
 _WEIGHTS = ((1, 2), (1, 3), (1, 6))
 #: What numbers may be that have gone through a quadrature or a limit: relative doubt beyond which they tell nothing.
 _DOUBTFUL = 1e-4
@@ -59,7 +61,6 @@ class Model:
         self.numbers: Numbers = {} if numbers is None else numbers
         self.doubt, self.size, self.steps = 0.0, 0.0, 0
         self.known: dict[Any, Any] = {}
-        self._constants: Numbers = {}
         self.sharper: tuple[Model | None] | None = None
         self._defined: dict[Any, list[Assumption]] = {}
         self._tied: set[Any] = set()
@@ -142,7 +143,7 @@ class Model:
             number = draw(symbol, key, self.seed)
             if symbol.is_integer and symbol.is_positive and symbol.is_Symbol:  # different lengths stay different
                 others = {v for k, v in self.numbers.items() if isinstance(v, int) and getattr(k, "is_positive", False)}
-                free = [n for n in (number, 2, 3, 4, 5, 6) if n not in others and _fits(sp.Integer(n), symbol)]
+                free = [n for n in (number, 2, 3, 4, 5, 6) if n not in others and fits(sp.Integer(n), symbol)]
                 number = sp.Integer((free or [number])[0])
             self.numbers[key] = self.ctx.mpf(number.p) / number.q if not number.is_Integer else int(number)
         return self.numbers[key]
@@ -153,15 +154,10 @@ class Model:
         self.steps += 1
         if self.steps > _MOST_STEPS:
             raise NoValueError("too long")
-        if e in self._constants:
-            return self._constants[e]
         handler = _HANDLERS.get(type(e))
         if handler is None:
             handler = _HANDLERS[type(e)] = _handler_of(e)
-        number = handler(self, e, env)
-        if e.args and e.is_number and not e.has(E, Var):
-            self._constants[e] = number
-        return number
+        return handler(self, e, env)
 
     def _symbol(self, e: Any, env: Numbers) -> Any:
         if e in env:
@@ -199,8 +195,13 @@ class Model:
                 return self._of(a.right, inner)
         c = [_share(self.seed, str(e.func), k) for k in range(4 + len(arguments))]
         inner_sum = sum((k * a for k, a in zip(c[4:], arguments, strict=True)), self.ctx.mpf(0))
-        number = c[0] + (0.2 + c[1]) * self.ctx.sin(inner_sum + c[2]) + c[3] * self.ctx.cos(2 * inner_sum) / 3
-        return self.ctx.exp(number) if e.is_positive or e.is_nonnegative else number
+        wave, ripple = self._apply("sin", inner_sum + c[2]), self._apply("cos", 2 * inner_sum)
+        number = c[0] + (0.2 + c[1]) * wave + c[3] * ripple / 3
+        return self._apply("exp", number) if e.is_positive or e.is_nonnegative else number
+
+    def _apply(self, name: str, x: Any) -> Any:
+        """Return a function of a number, or of many at once."""
+        return _on_arrays(name)(x) if isinstance(x, np.ndarray) else getattr(self.ctx, name)(x)
 
     def _entry(self, e: Any, env: Numbers) -> Any:
         place = tuple(self._whole(self._of(i, env)) for i in e.indices)
@@ -220,7 +221,7 @@ class Model:
                 total = total * self._of(a, env)
         if exponent is None:
             return total
-        return total * (np.exp(exponent) if isinstance(exponent, np.ndarray) else self.ctx.exp(exponent))
+        return total * self._apply("exp", exponent)
 
     def _pow(self, e: Any, env: Numbers) -> Any:
         base, exponent = self._of(e.base, env), self._of(e.exp, env)
@@ -293,21 +294,21 @@ class Model:
 
         The doubt is what refuses poles and divergent parts.
         """
-        first, second = (_gauss(function, low, high, cuts, self.ctx) for cuts in (4, 7))
-        if abs(first - second) > 1e-9 * (1e-9 + abs(second)):
-            first, second = (_gauss(function, low, high, cuts, self.ctx) for cuts in (16, 25))
-        off = abs(first - second)
-        if not off <= _DOUBTFUL * abs(second) + 1e-7:
+        for pieces in _PIECES[self.ctx is QUICK]:
+            (first, _), (second, mass) = (_gauss(function, low, high, cuts, self.ctx) for cuts in pieces)
+            off = abs(first - second)
+            if off <= 1e-9 * mass:
+                break
+        if not off <= _DOUBTFUL * mass:
             raise NoValueError("a quadrature that does not settle")
         self._doubtful(float(off), second)
         return second
 
     def _derivative(self, e: Any, env: Numbers) -> Any:
-        if self.ctx is not EXACT:
-            raise MoreDigitsError
         return self._slope(e.expr, [v for v, count in e.variable_count for _ in range(int(count))], env)
 
     def _slope(self, function: Any, variables: list[Any], env: Numbers) -> Any:
+        """Return a derivative from four values nearby, with the doubt that their distance and their digits leave."""
         if not variables:
             return self._of(function, env)
         *others, variable = variables
@@ -317,16 +318,19 @@ class Model:
             key = variable
         if variable.is_integer or not isinstance(variable, sp.Symbol | sp.Indexed):
             raise NoValueError("a derivative by that")
-        here, step = self._of(variable, env), self.ctx.mpf(10) ** (-8 if others else -12)
-        self._doubtful(1e-19 * float(abs(self._of(function, env))), 0.0)
+        here, size = self._of(variable, env), self._of(function, env)
+        if self.ctx is QUICK:
+            step, left = (4e-3, 1e-7) if others else (1e-3, 1e-9)
+        else:
+            step, left = (EXACT.mpf(10) ** -8, 1e-20) if others else (EXACT.mpf(10) ** -10, 1e-24)
+        self._doubtful(left * float(abs(size)), size)
         return sum(
             c * self._slope(function, others, {**env, key: here + k * step})
             for k, c in ((-2, 1), (-1, -8), (1, 8), (2, -1))
         ) / (12 * step)
 
     def _limit(self, e: Any, env: Numbers) -> Any:
-        if self.ctx is not EXACT:
-            raise MoreDigitsError
+        quick = self.ctx is QUICK
         function, name, at, side = e.args
         at = self._of(at, env)
         sides = (1, -1) if str(side) == "+-" else (1 if str(side) == "+" else -1,)
@@ -334,10 +338,10 @@ class Model:
         for sign in sides:
             if abs(at) == mpmath.inf:
                 whole = name.is_integer
-                nearer = [self.ctx.mpf(10) ** k * (1 if at > 0 else -1) for k in (1, 2, 3, 6, 9)]
+                nearer = [self.ctx.mpf(10) ** k * (1 if at > 0 else -1) for k in ((1, 2, 3, 4) if quick else (1, 2, 3, 6, 9))]
                 places = [int(p) for p in nearer] if whole else nearer
             else:
-                places = [at + sign * self.ctx.mpf(10) ** -k for k in (3, 4, 6, 9)]
+                places = [at + sign * self.ctx.mpf(10) ** -k for k in ((1, 2, 3) if quick else (3, 4, 6, 9))]
             found.append(self._settled([lambda p=p: self._of(function, {**env, name: p}) for p in places]))
         if any(abs(f - found[0]) > 1e-3 * (1e-6 + abs(found[0])) for f in found):
             raise NoValueError("two sides")
@@ -484,15 +488,16 @@ def draw(symbol: Any, key: Any, seed: int) -> sp.Rational:
                 number /= draws.choice((1, 4, 30))
         if symbol.is_nonpositive or (not integer and not symbol.is_nonnegative and draws.random() < 0.4):
             number = -number
-        if _fits(number, symbol):
+        if fits(number, symbol):
             return number
     for number in (sp.Rational(1, 3), sp.Integer(2), sp.Integer(-2), sp.Integer(7)):
-        if _fits(number, symbol):
+        if fits(number, symbol):
             return number
     raise NoValueError(f"no number for {symbol}")
 
 
-def _fits(number: sp.Rational, symbol: Any) -> bool:
+def fits(number: sp.Rational, symbol: Any) -> bool:
+    """Return whether a number is what is assumed of a symbol."""
     return all(getattr(number, f"is_{name}", None) == truth for name, truth in _asked(symbol))
 
 
@@ -557,22 +562,38 @@ def _places_of(low: Any, high: Any, pieces: int, ctx: Any) -> tuple[list[Any], l
     return places, weights
 
 
-def _gauss(function: Callable[[Any], Any], low: Any, high: Any, pieces: int, ctx: Any) -> Any:
-    """Integrate by the places and weights of a quadrature: with quick numbers all at once, where that can be done."""
+def _without_tails(places: Any, parts: Any) -> Any:
+    """Take for 0 what is too large or small for quick numbers far out, where all around it has died away."""
+    bad = ~np.isfinite(parts)
+    if not bad.any():
+        return parts
+    near = np.abs(places) < np.min(np.abs(places[bad]))
+    mass = np.sum(np.abs(parts[near])) if near.any() else 0.0
+    rest = parts[~near & ~bad]
+    outermost = parts[near][np.argsort(np.abs(places[near]))[-8:]] if near.any() else parts[near]
+    if mass > 0 and np.all(np.abs(rest) < 1e-18 * mass) and np.all(np.abs(outermost) < 1e-18 * mass):
+        return np.where(bad, 0.0, parts)
+    raise MoreDigitsError
+
+
+def _gauss(function: Callable[[Any], Any], low: Any, high: Any, pieces: int, ctx: Any) -> tuple[Any, Any]:
+    """Return an integral by the places and weights of a quadrature, and that of the modulus, which is its scale.
+
+    With quick numbers all places are taken at once, where that can be done.
+    """
     places, weights = _places_of(low, high, pieces, ctx)
     if ctx is QUICK:
         try:
             with np.errstate(all="ignore"):
-                values = function(np.array(places))
-                total = float(np.dot(np.array(weights), values)) if np.ndim(values) else float(values) * sum(weights)
-            if np.isfinite(total):
-                return total
-            raise MoreDigitsError
+                parts = np.array(weights) * function(np.array(places))
+            parts = _without_tails(np.array(places), parts)
+            return float(np.sum(parts)), float(np.sum(np.abs(parts)))
         except MoreDigitsError:
             raise
         except (ArithmeticError, ValueError, TypeError, NoValueError):
             pass  # a function of one number at a time
-    return sum((w * function(x) for x, w in zip(places, weights, strict=True)), ctx.mpf(0))
+    parts = [w * function(x) for x, w in zip(places, weights, strict=True)]
+    return sum(parts, ctx.mpf(0)), sum((abs(part) for part in parts), ctx.mpf(0))
 
 
 _NAMED: Mapping[str, str] = {
@@ -590,10 +611,7 @@ _NAMED: Mapping[str, str] = {
 def _named(name: str) -> Callable[[Model, Any, Numbers], Any]:
     def call(model: Model, e: Any, env: Numbers) -> Any:
         if model.ctx is QUICK and len(e.args) == 1:
-            x = model._of(e.args[0], env)
-            if isinstance(x, np.ndarray):
-                return _on_arrays(name)(x)
-            return getattr(QUICK, name)(x)
+            return model._apply(name, model._of(e.args[0], env))
         function = getattr(model.ctx, name, None)
         if function is None and model.ctx is QUICK:
             raise MoreDigitsError
