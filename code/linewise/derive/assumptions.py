@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 import sympy as sp
 
+Call = TypeVar("Call", bound=Callable[..., Any])
 #: What an assumption says of its left side. The signs and ``integer`` are sympy's words for the same.
 Kind = Literal[
     "definition",  # left is short for right
@@ -135,10 +136,10 @@ def noted() -> Iterator[list[Assumption]]:
         _NOTED.reset(token)
 
 
-def remembering(size: int) -> Any:
+def remembering(size: int) -> Callable[[Call], Call]:
     """Cache a function together with what it takes for granted, which each further call notes again."""
 
-    def wrap(function: Any) -> Any:
+    def wrap(function: Call) -> Call:
         @lru_cache(maxsize=size)
         def kept(*arguments: Any) -> tuple[Any, tuple[Assumption, ...]]:
             with noted() as found:
@@ -152,6 +153,6 @@ def remembering(size: int) -> Any:
                 assume(assumption)
             return value
 
-        return call
+        return cast(Call, call)
 
     return wrap

@@ -10,21 +10,35 @@ from typing import Any
 import sympy as sp
 
 from linewise.derive.assumptions import Assumption
-from linewise.derive.expectation import E, RandomVariable, random_atoms
+from linewise.derive.expectation import E, random_atoms
 from linewise.derive.models import always_fails, clash
-from linewise.derive.rule import contradiction, guard, places
+from linewise.derive.rule import at_one_place, contradiction, guard, places
 
 
 @lru_cache(maxsize=1024)
 def conflict(assumptions: tuple[Assumption, ...]) -> str:
     """Return in words which assumptions cannot hold together, and "" if none is found.
 
-    >>> X, x = RandomVariable("X", real=True), sp.Symbol("x", real=True)
+    >>> from linewise.derive.expectation import RandomVariable
+    >>> X = RandomVariable("X", real=True)
     >>> mean, square = Assumption("moment", E(X), sp.Integer(2)), Assumption("moment", E(X**2), sp.Integer(1))
     >>> conflict((mean,)), conflict((mean, square))
     ('', 'E(X) = 2 and E(X**2) = 1')
     """
-    return contradiction(assumptions) or next(_random(assumptions), "") or clash(assumptions)
+    found = (contradiction(assumptions), next(_random(assumptions), ""), next(_unsolved(assumptions), ""))
+    return next(filter(None, found), "") or clash(assumptions)
+
+
+def _unsolved(assumptions: Sequence[Assumption]) -> Iterator[str]:
+    """Yield which hypotheses give two values to one thing of which no model has a number of its own."""
+    equations = [a for a in assumptions if a.kind in ("definition", "hypothesis")]
+    simple = (sp.Symbol, sp.Indexed, sp.MatrixSymbol)
+    given = tuple(a for a in assumptions if a not in equations and a.kind not in ("moment", "law", "independence"))
+    for one, two in combinations(equations, 2):
+        if isinstance(one.left, simple) or isinstance(two.left, simple) or one.kind == two.kind == "definition":
+            continue
+        if always_fails(*at_one_place(one, two), "=", given):
+            yield f"{one} and {two}"
 
 
 def _random(assumptions: Sequence[Assumption]) -> Iterator[str]:

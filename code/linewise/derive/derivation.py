@@ -112,9 +112,9 @@ class Derivation:
         because : the reason in words; the words of the rules unless given, and required where no rule is named.
         mistake : a name and a wrong line, which the same check must reject.
 
-        Raises `DerivationError` when the line does not follow, when it repeats the line before it, when
-        a rule is not needed, when the assumptions of the chain contradict one another, when numbers refute the line, and
-        when the mistake passes.
+        Raises `DerivationError` when the line does not follow, when it repeats the line before it, when a rule is not
+        needed, when the assumptions of the chain contradict one another, when numbers refute the line, and when the
+        mistake passes.
         """
         for rule in rules:
             if not isinstance(rule, Rule):

@@ -19,10 +19,11 @@ from linewise.derive.expectation import E, Var
 from linewise.derive.matrices import Inner
 from linewise.derive.models import verdicts
 from linewise.derive.normal_form import normal_form
-from linewise.derive.rules import Rule
+from linewise.derive.rule import Rule
 
 _UNEVALUATED = (
-    E, Var, Inner, sp.Sum, sp.Integral, sp.Limit, sp.Derivative, sp.Product, sp.Subs, sp.Lambda, AppliedUndef, sp.Indexed,
+    E, Var, Inner, sp.Sum, sp.Integral, sp.Limit, sp.Derivative, sp.Product, sp.Subs, sp.Lambda, AppliedUndef,
+    sp.Indexed,
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -21,7 +21,7 @@ from linewise.derive.values import EXACT, QUICK, Model, MoreDigitsError, NoValue
 #: Two ordinary models, and one whose numbers are special where they may be: 0, 1, -1.
 _SEEDS = (0, 1, -1)
 _MANY = (0, 1, 2, 3, 4, -1)
-_TRIALS, _ROUNDS = 12, 40
+_TRIALS, _ROUNDS = 8, 25
 _AGREE, _CLOSE = 1e-8, 1e-5
 
 Equation = Callable[[Model], Any]
@@ -64,7 +64,11 @@ def found_model(assumptions: tuple[Assumption, ...], seed: int) -> Model | bool:
     for trial in range(_TRIALS):
         model = Model(seed + 10 * trial * (1 if seed >= 0 else -1), assumptions)
         try:
-            if _placed(model, assumptions) and _solved(model, _equations(model, assumptions, 1 + trial * trial)) and _signed(model):
+            if (
+                _placed(model, assumptions)
+                and _solved(model, _equations(model, assumptions, 1 + trial * trial))
+                and _signed(model)
+            ):
                 return model
         except NoValueError:
             unknown = True
@@ -78,7 +82,7 @@ def _placed(model: Model, assumptions: Sequence[Assumption]) -> bool:
     draws = random.Random(model.seed)
     for a in assumptions:
         if a.kind == "range" and isinstance(a.left, sp.Symbol) and a.left not in model.numbers:
-            low, high = (int(round(model.value(end))) for end in a.right)
+            low, high = (round(model.value(end)) for end in a.right)
             if high < low:
                 return False
             model.numbers[a.left] = draws.randint(low, high)
@@ -101,13 +105,19 @@ def _equations(model: Model, assumptions: Sequence[Assumption], nearer: int = 1)
         if a.kind in ("definition", "hypothesis") and not isinstance(a.left, sp.MatrixSymbol):
             if not model.is_first(a) and model.can_solve(a):
                 for inner in _everywhere(a, model):
-                    found.append(lambda m, a=a, inner=inner: m.inside(a.left, inner) - m.inside(a.right, inner))
+                    found.append(partial(_gap, a.left, a.right, inner))
         elif a.kind in SIGNS and a.kind != "integer":
             for inner in _everywhere(a, model):
                 if not _has_sign(model.inside(a.left, inner), a.kind):
-                    wanted = float(draw(sp.Symbol("wanted", **{a.kind: True}), (k, str(inner)), abs(model.seed))) / nearer
-                    found.append(lambda m, a=a, i=inner, w=wanted: m.inside(a.left, i) - w)
+                    wanted = (
+                        float(draw(sp.Symbol("wanted", **{a.kind: True}), (k, str(inner)), abs(model.seed))) / nearer
+                    )
+                    found.append(partial(_gap, a.left, sp.Float(wanted, 15), inner))
     return found
+
+
+def _gap(left: Any, right: Any, inner: dict[Any, Any], model: Model) -> Any:
+    return model.inside(left, inner) - model.inside(right, inner)
 
 
 def _signed(model: Model) -> bool:
@@ -139,7 +149,7 @@ def _solved(model: Model, equations: Sequence[Equation]) -> bool:
     """Move the numbers of a model until every equation holds: Newton's method, each step as short as can be."""
     if not equations:
         return True
-    ctx = model.ctx
+    ctx, model.moved = model.ctx, True
     left = [_real(e(model)) for e in equations]
     free = [k for k, v in model.numbers.items() if not isinstance(v, int) and not (v == 0 and _keeps_sign(k))]
     for _ in range(_ROUNDS):
@@ -263,7 +273,7 @@ def off(model: Model, one: Any, other: Any) -> tuple[Any, Any, Any] | None:
     if a is None or b is None or a is _MORE or b is _MORE:
         return None
     slack = _AGREE * (abs(a[0]) + abs(b[0])) + 10 * (a[1] + b[1]) + 1e-9 * max(a[2], b[2])
-    slack += 1e-12 if model.ctx is QUICK else EXACT.mpf(10) ** -25
+    slack += 1e-12 if model.ctx is QUICK or model.moved else EXACT.mpf(10) ** -25
     return a[0], b[0], (a[0] - b[0], slack)
 
 
@@ -370,7 +380,28 @@ def _probes(expression: Any) -> tuple[Model, ...]:
         for symbol in free if not isinstance(symbol, sp.Dummy)
         for k, value in enumerate(values) if fits(value, symbol)
     ]  # fmt: skip
-    return (*seeds, *own[:_MOST_PROBES])
+    return (*seeds, *own[:_MOST_PROBES], *_on_poles(expression, free))
+
+
+def _on_poles(expression: Any, free: Sequence[Any]) -> Iterator[Model]:
+    """Yield models in which one parameter puts a pole between the ends of an integral, if its assumptions let it."""
+    for integral in expression.atoms(sp.Integral):
+        if len(integral.limits) != 1 or len(integral.limits[0]) != 3:
+            continue
+        name = integral.limits[0][0]
+        divided = [p.base for p in integral.function.atoms(sp.Pow) if not p.exp.is_nonnegative and p.base.has(name)]
+        for place, symbol, base in product(_between(integral)[:2], free, divided):
+            if not base.is_polynomial(symbol) or not base.has(symbol):
+                continue
+            for k, root in enumerate(sp.roots(base.subs(name, place), symbol)):
+                model = Model(50 + k)
+                try:
+                    value = _real(model.value(root))
+                except NoValueError:
+                    continue
+                if fits(sp.Rational(str(round(value, 12))), symbol):
+                    model.numbers[symbol] = value
+                    yield model
 
 
 _OWN = [sp.Rational(*pair) for pair in ((0, 1), (1, 4), (-1, 4), (5, 1), (-5, 1))]
@@ -388,7 +419,9 @@ def _between(expression: Any) -> list[sp.Rational]:
         for limit in integral.limits:
             ends = [float(end) for end in limit[1:] if end.is_number and end.is_finite]
             if len(ends) == 2:
-                places += [sp.Rational(round(1000 * (ends[0] + f * (ends[1] - ends[0]))), 1000) for f in (0.3, 0.5, 0.9)]
+                places += [
+                    sp.Rational(round(1000 * (ends[0] + f * (ends[1] - ends[0]))), 1000) for f in (0.3, 0.5, 0.9)
+                ]
     return places
 
 
@@ -432,7 +465,7 @@ def verdicts(
             continue
         exact = sharp(model, assumptions)
         found = None if exact is None else off(exact, one, other)
-        if found is not None:
+        if exact is not None and found is not None:
             yield "" if _holds(found[2], relation) else _said(exact, found)
 
 

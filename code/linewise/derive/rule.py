@@ -127,7 +127,7 @@ def contradiction(assumptions: Sequence[Assumption]) -> str:
     equations = [a for a in dict.fromkeys(assumptions) if a.kind == "definition"]
     for k, later in enumerate(equations):
         for earlier in equations[:k]:
-            one, two = _at_one_place(earlier, later)
+            one, two = at_one_place(earlier, later)
             if one == two:
                 continue
             gap = sp.S.One if isinstance(one, sp.MatrixExpr) else sp.simplify(one - two)
@@ -150,7 +150,7 @@ def _head(symbol: Any) -> Any:
     return symbol.func if isinstance(symbol, AppliedUndef) else symbol
 
 
-def _at_one_place(one: Assumption, two: Assumption) -> tuple[Any, Any]:
+def at_one_place(one: Assumption, two: Assumption) -> tuple[Any, Any]:
     """Return the values that two equations give to the same thing, and a pair of zeros where there is no such thing.
 
     The arguments of a function and the places of a component that are symbols stand for any.

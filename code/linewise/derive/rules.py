@@ -23,7 +23,6 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from linewise.derive.assumptions import EQUATIONS, SIGNS, Assumption, assume, require
-
 from linewise.derive.calculus import (
     at_point,
     by_parts,
@@ -53,8 +52,8 @@ __all__ = [
     "hyperbolic",
     "hypothesis",
     "independent",
-    "induction",
     "independent_exponentials",
+    "induction",
     "integrate",
     "law",
     "linear_integral",
@@ -331,7 +330,9 @@ def _respect_assumptions(values: Mapping[Any, Any], certain: bool = False) -> li
                 needed.append(Assumption(name, value))  # type: ignore[arg-type]
         _respect_sign(symbol, value)
     kinds = {n.kind for n in needed}
-    weaker = {"nonnegative", "nonzero"} if "positive" in kinds else {"nonpositive", "nonzero"} if "negative" in kinds else ()
+    weaker = (
+        {"nonnegative", "nonzero"} if "positive" in kinds else {"nonpositive", "nonzero"} if "negative" in kinds else ()
+    )
     return [n for n in needed if n.kind not in weaker and not (n.kind == "nonnegative" and non_negative(n.left))]
 
 
@@ -400,7 +401,7 @@ def hypothesis(left: Any, right: Any, words: str, *, for_all: Sequence[Any] = ()
     """
     left, right = sp.sympify(left), sp.sympify(right)
     own = places(left) | frozenset(for_all)
-    if left.is_number and right.is_number or left == right:
+    if (left.is_number and right.is_number) or left == right:
         raise ValueError(f"left: expected an equation that may hold or not, got {left} = {right}")
     if _is_loose(right, own) and not _is_loose(left, ()):
         raise ValueError(f"right: expected nothing random for {left}, which is a constant, got {right}")
@@ -534,33 +535,39 @@ def split_range(at: Any, words: str = "split the range") -> Rule:
 
 
 def induction(base: Any, step: Any, index: sp.Symbol, words: str = "by induction") -> Rule:
-    """What holds for 1, and for n where it holds for n - 1, holds for every n from 1 on.
+    """What holds for 1, and for n + 1 where it holds for n, holds for every n from 1 on.
 
-    base : a derivation of F(1) = f(1).  step : one of F(n) = f(n) that assumes F(n - 1) = f(n - 1) as a hypothesis.
-    index : n, a positive integer.
+    base : a derivation of F(1) = f(1).  step : one of F(n + 1) = f(n + 1) with the hypothesis F(n) = f(n).
+    index : n, a positive integer. What else the step assumes of n, it assumes of every n.
 
     >>> from linewise.derive import Derivation
     >>> n, F = sp.Symbol("n", integer=True, positive=True), sp.Function("F")
-    >>> base, step = Derivation(F(1)), Derivation(F(n))
+    >>> base, step = Derivation(F(1)), Derivation(F(n + 1))
     >>> base.step(2, hypothesis(F(1), 2, "begin with 2"))
-    >>> step.step(2 * F(n - 1), hypothesis(F(n), 2 * F(n - 1), "doubled"))
-    >>> step.step(2**n, hypothesis(F(n - 1), 2 ** (n - 1), "by induction"))
+    >>> step.step(2 * F(n), hypothesis(F(n + 1), 2 * F(n), "doubled"))
+    >>> step.step(2 ** (n + 1), hypothesis(F(n), 2**n, "for n"))
     >>> [str(a) for a in induction(base, step, n).assumes]
-    ['F(1) = 2', 'F(n) = 2*F(n - 1)']
+    ['F(1) = 2', 'F(n + 1) = 2*F(n)']
     """
     if not (index.is_integer and index.is_positive):
         raise ValueError(f"index: expected a positive integer, got {index}")
     if any(line.relation != "=" for chain in (base, step) for line in chain.lines):
         raise ValueError("base, step: expected derivations whose steps are equalities")
-    left, right = step.lines[0].value, step.result
-    before = Assumption("hypothesis", left.subs(index, index - 1), right.subs(index, index - 1))
-    if before not in step.assumptions:
-        raise ValueError(f"step: expected one that assumes {before}, got {', '.join(map(str, step.assumptions))}")
-    first = [side.subs(index, 1).doit() for side in (left, right)]
-    if first != [base.lines[0].value, sp.sympify(base.result).doit()]:
-        raise ValueError(f"base: expected a derivation of {first[0]} = {first[1]}, got {base.lines[0].value} = {base.result}")
-    held = [a for a in step.assumptions if a != before]
-    fixed = [a for a in base.assumptions if index in a.free_symbols]
-    if fixed:
+    known = [a for a in step.assumptions if a.kind == "hypothesis" and not a.every]
+    goals = {a: (a.left.subs(index, index + 1), a.right.subs(index, index + 1)) for a in known}
+    proved = [a for a, goal in goals.items() if goal == (step.lines[0].value, step.result)]
+    if len(proved) != 1 or not isinstance(proved[0].left, AppliedUndef):
+        raise ValueError(
+            f"step: expected a hypothesis for {index} that it proves for {index} + 1, got {step.assumptions}"
+        )
+    left, right = proved[0].left, proved[0].right
+    first = left.subs(index, 1), right.subs(index, 1).doit()
+    if first != (base.lines[0].value, sp.sympify(base.result).doit()):
+        raise ValueError(
+            f"base: expected a derivation of {first[0]} = {first[1]}, got {base.lines[0].value} = {base.result}"
+        )
+    if fixed := [a for a in base.assumptions if index in a.free_symbols]:
         raise ValueError(f"base: expected nothing that is assumed of {index}, got {fixed[0]}")
+    held = [replace(a, every=a.every | {index}) if index in a.free_symbols else a
+            for a in step.assumptions if a != proved[0]]  # fmt: skip
     return made(words, lambda line: line.xreplace({left: right}), assumes=[*base.assumptions, *held])

@@ -11,7 +11,7 @@ import operator
 import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import product
 from typing import Any
 
@@ -62,6 +62,7 @@ class Model:
         self.doubt, self.size, self.steps = 0.0, 0.0, 0
         self.known: dict[Any, Any] = {}
         self.sharper: tuple[Model | None] | None = None
+        self.moved = False  # whether the numbers were found by approach
         self._defined: dict[Any, list[Assumption]] = {}
         self._tied: set[Any] = set()
         for a in self.assumptions:
@@ -84,11 +85,11 @@ class Model:
         numbers = {k: EXACT.convert(v) if isinstance(v, float) else v for k, v in self.numbers.items()}
         return Model(self.seed, self.assumptions, numbers, EXACT)
 
-    def value(self, expression: Any) -> Any:
+    def value(self, expression: Any, env: Numbers | None = None) -> Any:
         """Return the number of an expression; raise `NoValueError` where it has none."""
         self.doubt, self.size, self.steps = 0.0, 0.0, 0
         try:
-            number = self._of(sp.sympify(expression), {})
+            number = self._of(sp.sympify(expression), env or {})
         except OverflowError as error:
             raise MoreDigitsError from error
         except (ArithmeticError, ValueError, TypeError, RecursionError, mpmath.libmp.NoConvergence) as error:
@@ -111,9 +112,7 @@ class Model:
 
     def inside(self, expression: Any, env: Numbers) -> Any:
         """Return the number of an expression in which some symbols stand for other numbers."""
-        if not env:
-            return self.value(expression)
-        return self.value(sp.sympify(expression).subs(env))
+        return self.value(expression, env)
 
     def forget(self) -> None:
         """Forget what lines are worth, since a number has changed."""
@@ -135,7 +134,7 @@ class Model:
         number = self._real(number)
         if abs(number - round(number)) > 1e-9:
             raise NoValueError("no integer")
-        return int(round(number))
+        return round(number)
 
     def _drawn(self, key: Any, symbol: Any) -> Any:
         """Return the number of a symbol or component, drawn at the first use."""
@@ -179,11 +178,25 @@ class Model:
         return self._drawn((e.base, place), e)
 
     def _matched(self, pattern: Any, place: Any, env: Numbers, every: Any) -> Numbers | None:
-        """Return the numbers with those of a pattern's own symbols, or None where the place is another one."""
-        inner = dict(env)
-        inner |= {p: n for p, n in zip(pattern, place, strict=True) if p in every}
-        fixed = ((p, n) for p, n in zip(pattern, place, strict=True) if p not in every)
-        return inner if all(abs(self._of(p, env) - n) < 1e-12 for p, n in fixed) else None
+        """Return the numbers with those of a pattern's own symbols, or None where the place is another one.
+
+        A pattern such as n + 1 is met by every number that leaves an n of the right kind.
+        """
+        own: Numbers = {}
+        for p, k in zip(pattern, place, strict=True):
+            symbol = next(iter(p.free_symbols & every), None)
+            if symbol is None or p == symbol:
+                found = k
+            elif (p - symbol).is_Integer:
+                found = k - int(p - symbol)
+            else:
+                return None
+            if symbol is None:
+                if abs(self._of(p, env) - k) > 1e-12:
+                    return None
+            elif own.setdefault(symbol, found) != found or (symbol.is_positive and symbol.is_integer and found < 1):
+                return None
+        return {**env, **own}
 
     def _function(self, e: Any, env: Numbers) -> Any:
         if e.func in self._tied:
@@ -338,11 +351,13 @@ class Model:
         for sign in sides:
             if abs(at) == mpmath.inf:
                 whole = name.is_integer
-                nearer = [self.ctx.mpf(10) ** k * (1 if at > 0 else -1) for k in ((1, 2, 3, 4) if quick else (1, 2, 3, 6, 9))]
+                nearer = [
+                    self.ctx.mpf(10) ** k * (1 if at > 0 else -1) for k in ((1, 2, 3, 4) if quick else (1, 2, 3, 6, 9))
+                ]
                 places = [int(p) for p in nearer] if whole else nearer
             else:
                 places = [at + sign * self.ctx.mpf(10) ** -k for k in ((1, 2, 3) if quick else (3, 4, 6, 9))]
-            found.append(self._settled([lambda p=p: self._of(function, {**env, name: p}) for p in places]))
+            found.append(self._settled([partial(self._of, function, {**env, name: p}) for p in places]))
         if any(abs(f - found[0]) > 1e-3 * (1e-6 + abs(found[0])) for f in found):
             raise NoValueError("two sides")
         return found[0]
@@ -525,8 +540,10 @@ def _nodes(ctx: Any) -> tuple[tuple[Any, Any], ...]:
             slope = degree * (x * p - before) / (x * x - 1)
             x -= p / slope
         found.append((x, 2 / ((1 - x * x) * slope**2)))
-    return tuple((ctx.convert(x), ctx.convert(w)) for x, w in found) if ctx is EXACT else tuple(
-        (float(x), float(w)) for x, w in found
+    return (
+        tuple((ctx.convert(x), ctx.convert(w)) for x, w in found)
+        if ctx is EXACT
+        else tuple((float(x), float(w)) for x, w in found)
     )
 
 
@@ -598,10 +615,7 @@ def _gauss(function: Callable[[Any], Any], low: Any, high: Any, pieces: int, ctx
 
 _NAMED: Mapping[str, str] = {
     name: name
-    for name in (
-        "exp sin cos tan cot sec csc sinh cosh tanh coth sech asin acos atan asinh acosh atanh gamma loggamma erf erfc "
-        "erfi factorial binomial zeta polylog floor ceil besselj besseli besselk expint ei si ci beta psi"
-    ).split()
+    for name in ["exp", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "asin", "acos", "atan", "asinh", "acosh", "atanh", "gamma", "loggamma", "erf", "erfc", "erfi", "factorial", "binomial", "zeta", "polylog", "floor", "ceil", "besselj", "besseli", "besselk", "expint", "ei", "si", "ci", "beta", "psi"]
 } | {"log": "log", "ceiling": "ceil", "RisingFactorial": "rf", "FallingFactorial": "ff", "Ei": "ei", "Abs": "fabs",
      "conjugate": "conj", "re": "re", "im": "im", "lowergamma": "", "uppergamma": "", "polygamma": "psi",
      "Si": "si", "Ci": "ci", "atan2": "atan2", "hyper": "", "LambertW": "lambertw", "expm1": "expm1",
@@ -628,7 +642,7 @@ def _on_arrays(name: str) -> Callable[[Any], Any]:
     known = getattr(np, {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(name, name), None)
     if known is not None and name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan",
                                       "fabs"):  # fmt: skip
-        return known  # type: ignore[no-any-return]
+        return known
     single = np.frompyfunc(getattr(QUICK, name), 1, 1)
     return lambda x: single(x).astype(float)
 
@@ -713,6 +727,8 @@ def _handler_of(e: Any) -> Callable[[Model, Any, Numbers], Any]:
         return lambda model, e, env: model.ctx.mpc(0, 1)
     if e is sp.oo or e is -sp.oo:
         return lambda model, e, env: mpmath.inf if e is sp.oo else -mpmath.inf
+    if isinstance(e, sp.Float):
+        return lambda model, e, env: model.ctx.mpf(str(e))
     if isinstance(e, sp.NumberSymbol):
         return _constant
     if isinstance(e, RandomVariable | sp.Symbol):
