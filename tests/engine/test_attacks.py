@@ -79,7 +79,8 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     ),
     "a definition under a limit": (
         "1 = 0",
-        lambda: chain(Limit((x + x**2) / x, x, 0), (Limit((x + x**2) * v, x, 0), definition(v, 1 / x)), (0, take_limit)),
+        lambda: chain(Limit((x + x**2) / x, x, 0), (Limit((x + x**2) * v, x, 0), definition(v, 1 / x)),
+                      (0, take_limit)),
         "binds a symbol of it",
     ),
     "a definition after a limit": (
@@ -174,8 +175,10 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
         "expected a value of its sign",
     ),
     "a positive number that is negative": ("a = -1", lambda: identity(a, -1, hypothesis(a, -1, "given")), "positive"),
-    "a number that is another": ("0 = 1", lambda: identity(x, x + 1, hypothesis(sp.Integer(0), 1, "given")), "equation"),
-    "a number that is its successor": ("x = x + 1", lambda: identity(x, x + 1, hypothesis(x, x + 1, "given")), "contradict"),
+    "a number that is another": (
+        "0 = 1", lambda: identity(x, x + 1, hypothesis(sp.Integer(0), 1, "given")), "equation"),
+    "a number that is its successor": (
+        "x = x + 1", lambda: identity(x, x + 1, hypothesis(x, x + 1, "given")), "contradict"),
     "two laws": (
         "1 = 1/2",
         lambda: chain(E(X), (Integral(x * sp.exp(-x), (x, 0, oo)), law(X, sp.exp(-X), 0, oo, over=x)), (1, integrate),
@@ -205,6 +208,19 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
                        law(Y, 2 * sp.exp(-2 * Y), 0, oo, over=x)),
                       (1 + E(Y) + E(X) - E(Y) - half + E(X) - E(X), same_law(X, Y), integrate)),
         "contradict|follow",
+    ),
+    "dependent by their moments": (
+        "E[XY] = 5 and E[X] E[Y] = 1",
+        lambda: chain(E(X) * E(Y) + E(X * Y), (1 + E(X * Y), moments({E(X): 1, E(Y): 1}, "means")),
+                      (6, moments({E(X * Y): 5}, "product")), (6 + E(X * Y) - E(X) * E(Y), independent(X, Y))),
+        "contradict one another",
+    ),
+    "a law and another exponential mean": (
+        "1/(1-c) = e^{c^2}",
+        lambda: chain(E(sp.exp(c * X)) + E(X), (sp.exp(c**2) + E(X), hypothesis(
+            E(sp.exp(c * X)), sp.exp(c**2), "given", for_all=[c])),
+            (sp.exp(c**2) + Integral(x * sp.exp(-x), (x, 0, oo)), law(X, sp.exp(-X), 0, oo, over=x))),
+        "contradict one another",
     ),
     "up and down": (
         "x <= y for all x, y >= x - 1",
@@ -314,3 +330,73 @@ def test_a_false_line_is_refused_for_its_reason(name: str) -> None:
     with pytest.raises((DerivationError, ValueError, AttributeError, TypeError), match=words):
         program()
         pytest.fail(f"accepted: {line}")
+
+
+# --- what is assumed is shown, and carried along ---------------------------------------------------
+
+
+def assumed(made: Derivation) -> list[str]:
+    return [str(a) for a in made.assumptions]
+
+
+def test_a_chain_says_what_it_assumes_whatever_the_reason_says() -> None:
+    made = Derivation(x)
+    made.at_most(x + a, gap=a, because="a is positive")
+    made.step(y, definition(a, y - x), because="so it is")
+    assert assumed(made) == ["a := -x + y", "-x + y > 0"]
+    page = made._repr_mimebundle_()
+    kept = page["application/vnd.linewise.derivation+json"]["assumed"]
+    assert [(k["kind"], k["line"]) for k in kept] == [("definition", 3), ("positive", 3)]
+    assert "Assumed: " in page["text/html"] and "Assumed: " in page["text/latex"] and "assumed: " in page["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: identity((x**2 - x) / (x - 1), x, because="cancel"), ["x - 1 != 0"]),
+        (lambda: identity(Sum(1, (m, 1, d / h)), d / h, collapse), ["d/h - 1 is an integer"]),
+        (lambda: identity(Sum(delta(l, m) * u[l], (l, 1, d)), u[m], collapse), ["m lies in 1, d"]),
+        (lambda: identity(Sum(m, (m, 1, i)), i * (i + 1) / 2, rules.series), ["i >= 0"]),
+        (lambda: identity(E(X * Y), E(X) * E(Y), independent(X, Y)), ["X, Y are independent"]),
+        (lambda: identity(Sum(u[l], (l, 1, d)), d, hypothesis(u[l], 1, "given"), collapse), ["u[l] = 1"]),
+    ],
+)
+def test_what_a_step_takes_for_granted_is_an_assumption(made: Program, words: list[str]) -> None:
+    assert assumed(made()) == words  # type: ignore[arg-type]
+
+
+def test_assumptions_are_carried_along_and_moved() -> None:
+    base = identity((x**2 - x) / (x - 1), x, because="cancel")
+    total = identity(Sum(u[l] * (x**2 - x) / (x - 1), (l, 1, d)), d * x, hypothesis(u[l], 1, "ones"), collapse)
+    used = chain(total.lines[0].value.subs(x, c) + y, (d * c + y, derived(total, at=[{x: c}])))
+    assert "c - 1 != 0" in assumed(used)
+    with pytest.raises(ValueError, match="expected a value that is nonzero"):
+        derived(base, at=[{x: sp.Integer(1)}])
+    for_all = identity(F(x), 2 * x, hypothesis(F(x), 2 * x, "given", for_all=[x]))
+    assert assumed(chain(F(3), (6, derived(for_all, at=[{x: sp.Integer(3)}])))) == ["F(x) = 2*x"]
+
+
+def test_an_assumption_cannot_be_taken_out_of_a_rule() -> None:
+    import dataclasses
+
+    with pytest.raises((TypeError, ValueError), match="named rule|maker"):
+        dataclasses.replace(hypothesis(x, 1, "given"), assumes=())
+    with pytest.raises(AttributeError):
+        identity(*ONE_AT_1).assumptions = ()  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("line", "mistake"),
+    [
+        (E(2 * X), 2 * E(X)), (Integral(2 * x, (x, 0, 1)), sp.Integer(1)),
+        (F(x), F(x) + sp.sin(x) ** 2 + sp.cos(x) ** 2 - 1),
+        (Derivative(x**2, x), 2 * x), (sp.Product(2 * u[m], (m, 1, 3)), 8 * u[1] * u[2] * u[3]),
+        (Limit((1 + 1 / x) ** x, x, oo), sp.E),
+    ],
+)  # fmt: skip
+def test_a_mistake_that_is_true_is_an_error(line: sp.Expr, mistake: sp.Expr) -> None:
+    square = (1 + line) ** 2
+    right = 1 + 2 * line + line**2
+    with pytest.raises(DerivationError, match="passes the same check"):
+        identity(square, right, because="expand", mistake=("true", (1 + mistake) ** 2))
+    assert identity(square, right, because="expand", mistake=("false", (2 + mistake) ** 2)).mistakes

@@ -73,7 +73,11 @@ at_point = made("put the value in", lambda line: line.replace(_is(sp.Subs), _pla
 def _limit(limit: sp.Limit) -> sp.Expr:
     if limit.has(AppliedUndef, E):
         return limit
-    return _confirmed(limit, limit.doit(deep=False), "limit")
+    try:
+        value = limit.doit(deep=False)
+    except NotImplementedError:
+        return limit
+    return _confirmed(limit, value, "limit")
 
 
 #: Carry out the limits that the line writes, by sympy; of a function that no rule defines nothing is known.

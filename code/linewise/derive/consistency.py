@@ -11,7 +11,7 @@ import sympy as sp
 
 from linewise.derive.assumptions import Assumption
 from linewise.derive.expectation import E, random_atoms
-from linewise.derive.models import always_fails, clash
+from linewise.derive.models import always_fails, clash, refutation
 from linewise.derive.rule import at_one_place, contradiction, guard, places
 
 
@@ -35,7 +35,7 @@ def _unsolved(assumptions: Sequence[Assumption]) -> Iterator[str]:
     simple = (sp.Symbol, sp.Indexed, sp.MatrixSymbol)
     given = tuple(a for a in assumptions if a not in equations and a.kind not in ("moment", "law", "independence"))
     for one, two in combinations(equations, 2):
-        if isinstance(one.left, simple) or isinstance(two.left, simple) or one.kind == two.kind == "definition":
+        if isinstance(one.left, simple) or isinstance(two.left, simple) or "definition" in (one.kind, two.kind):
             continue
         if always_fails(*at_one_place(one, two), "=", given):
             yield f"{one} and {two}"
@@ -96,8 +96,19 @@ def _moments(assumptions: Sequence[Assumption], laws: dict[Any, Assumption]) -> 
                 at = sp.Dummy("x", real=True)
                 density, low, high = laws[variable].right
                 mean = sp.Integral((argument * density).xreplace({variable: at}), (at, low, high))
-                if always_fails(mean, a.right, "=", given):
+                fails = (
+                    bool(refutation(mean, a.right, "=", given)) if a.every else always_fails(mean, a.right, "=", given)
+                )
+                if fails:
                     yield f"{a} and {laws[variable]}"
+    values = {a.left.args[0]: a for a in known}
+    apart = [a.left for a in assumptions if a.kind == "independence"]
+    for a in known:  # E[XY] = E[X] E[Y]
+        factors = sp.Mul.make_args(a.left.args[0])
+        if len(factors) == 2 and all(f in values for f in factors) and _separated(factors[0], factors[1], apart):
+            parts = [values[f] for f in factors]
+            if always_fails(a.right, parts[0].right * parts[1].right, "=", given):
+                yield " and ".join(map(str, (a, *parts, "independence")))
     for one, two in combinations(known, 2):
         at_one = _as_one(one, two)
         if at_one is not None and always_fails(*at_one, "=", given):
@@ -107,6 +118,13 @@ def _moments(assumptions: Sequence[Assumption], laws: dict[Any, Assumption]) -> 
                 low.right**2, high.right, "<=", given
             ):
                 yield f"{low} and {high}"
+
+
+def _separated(one: Any, two: Any, apart: Sequence[Any]) -> bool:
+    """Return whether two factors belong to different independent groups."""
+    return any(
+        random_atoms(one) <= g and random_atoms(two) <= h for groups in apart for g in groups for h in groups if g != h
+    )
 
 
 def _as_one(one: Assumption, two: Assumption) -> tuple[Any, Any] | None:

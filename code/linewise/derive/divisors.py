@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +11,7 @@ import sympy as sp
 
 from linewise.derive.assumptions import Assumption
 from linewise.derive.expectation import E
-from linewise.derive.notation import non_negative, over_its_range, runs_upwards
+from linewise.derive.notation import known_by_range, non_negative, over_its_range, runs_upwards
 
 # Behind these signs a value is met only on the way, if it depends on what they bind: it is compared with numbers where
 # the sign is carried out.
@@ -40,13 +41,21 @@ def _needed(expression: Any, every: frozenset[Any] = frozenset()) -> tuple[Assum
         return tuple(a for a in _needed(expression.args[0], every) if not own & a.left.free_symbols)
     found: list[Assumption] = []
     inner = every
-    if isinstance(expression, sp.Sum | sp.Product):
+    if isinstance(expression, sp.Product):
         inner = every | {limit[0] for limit in expression.limits}
     value = _must_not_vanish(expression)
     if value is not None and not never_zero(value):
         found += [Assumption("nonzero", b, None, every & b.free_symbols) for b in _factors(value)]
     elif isinstance(expression, sp.factorial) and not expression.args[0].is_nonnegative:
         found.append(Assumption("nonnegative", expression.args[0], None, every & expression.free_symbols))
+    if isinstance(expression, sp.Sum):  # its indices are known by their ranges
+        names = known_by_range(expression)
+        back = {dummy: name for name, dummy in names.items()}
+        inside = _needed(expression.function.xreplace(names), every | set(back))
+        found += [
+            replace(a, left=a.left.xreplace(back), every=frozenset(back.get(s, s) for s in a.every)) for a in inside
+        ]
+        return tuple(found)
     for part in expression.args:
         if isinstance(part, sp.Expr):
             found += _needed(part, inner)
@@ -70,7 +79,7 @@ def _factors(value: Any) -> list[Any]:
 
 def never_zero(e: Any) -> bool:
     """Return whether an expression is visibly not 0, from the assumptions on its symbols."""
-    if e.is_zero is False or isinstance(e, sp.exp) or e.is_infinite:
+    if e.is_zero is False or isinstance(e, sp.exp | sp.gamma) or e.is_infinite:
         return True
     if isinstance(e, sp.Mul | sp.Pow | sp.Product):
         parts = e.args if isinstance(e, sp.Mul) else (e.args[0],)

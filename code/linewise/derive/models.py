@@ -21,7 +21,7 @@ from linewise.derive.values import EXACT, QUICK, Model, MoreDigitsError, NoValue
 #: Two ordinary models, and one whose numbers are special where they may be: 0, 1, -1.
 _SEEDS = (0, 1, -1)
 _MANY = (0, 1, 2, 3, 4, -1)
-_TRIALS, _ROUNDS = 8, 25
+_DRAWS, _TRIALS, _ROUNDS = 100, 8, 25
 _AGREE, _CLOSE = 1e-8, 1e-5
 
 Equation = Callable[[Model], Any]
@@ -60,19 +60,18 @@ def _constrains(a: Assumption) -> bool:
 @lru_cache(maxsize=2048)
 def found_model(assumptions: tuple[Assumption, ...], seed: int) -> Model | bool:
     """Return a model, False where there seems to be none, and True where the assumptions cannot be evaluated."""
-    unknown = False
-    for trial in range(_TRIALS):
+    unknown, tried = False, 0
+    for trial in range(_DRAWS):
         model = Model(seed + 10 * trial * (1 if seed >= 0 else -1), assumptions)
         try:
-            if (
-                _placed(model, assumptions)
-                and _solved(model, _equations(model, assumptions, 1 + trial * trial))
-                and _signed(model)
-            ):
+            if not _placed(model, assumptions):
+                continue
+            tried += 1
+            if _solved(model, _equations(model, assumptions, 1 + tried * tried)) and _signed(model):
                 return model
         except NoValueError:
-            unknown = True
-        if trial == 3 and unknown and not any(_constrains(a) for a in assumptions):
+            unknown, tried = True, tried + 1
+        if tried >= _TRIALS:
             break
     return unknown
 
@@ -248,7 +247,7 @@ def number(model: Model, line: Any) -> Any:
     """Return what a line is worth in a model, or None where it has no number."""
     if line not in model.known:
         try:
-            model.known[line] = (model.value(line), model.doubt, model.size)
+            model.known[line] = (model.value(line), model.doubt, model.size, model.share)
         except MoreDigitsError:
             model.known[line] = _MORE
         except NoValueError:
@@ -272,8 +271,12 @@ def off(model: Model, one: Any, other: Any) -> tuple[Any, Any, Any] | None:
     a, b = number(model, one), number(model, other)
     if a is None or b is None or a is _MORE or b is _MORE:
         return None
-    slack = _AGREE * (abs(a[0]) + abs(b[0])) + 10 * (a[1] + b[1]) + 1e-9 * max(a[2], b[2])
-    slack += 1e-12 if model.ctx is QUICK or model.moved else EXACT.mpf(10) ** -25
+    slack = _AGREE * (abs(a[0]) + abs(b[0]))
+    if model.ctx is QUICK:  # what is left in doubt is in doubt by a share; where that is not enough, digits decide
+        slack += 100 * (a[3] + b[3]) * (abs(a[0]) + abs(b[0])) + 1e-12
+    else:
+        slack += 10 * (a[1] + b[1]) + 1e-9 * max(a[2], b[2])
+        slack += 1e-12 if model.moved else EXACT.mpf(10) ** -25
     return a[0], b[0], (a[0] - b[0], slack)
 
 

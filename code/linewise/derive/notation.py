@@ -172,11 +172,15 @@ def runs_upwards(expression: sp.Sum | sp.Integral) -> bool:
 
 def over_its_range(expression: sp.Sum | sp.Integral) -> sp.Expr:
     """Return the summand or integrand, with what is known of its variables from their ranges and from nothing else."""
+    return expression.function.xreplace(known_by_range(expression))
+
+
+def known_by_range(expression: sp.Sum | sp.Integral) -> dict[sp.Symbol, sp.Dummy]:
+    """Return for each variable a symbol that has the sign which its range gives it."""
     whole = isinstance(expression, sp.Sum)
-    known = {
+    return {
         name: sp.Dummy(name.name, integer=whole, real=True, nonnegative=bool(low.is_extended_nonnegative) or None)
         if not low.is_extended_positive
         else sp.Dummy(name.name, integer=whole, real=True, positive=True)
         for name, low, _ in expression.limits
     }
-    return expression.function.xreplace(known)

@@ -59,7 +59,7 @@ class Model:
     ) -> None:
         self.seed, self.ctx, self.assumptions = seed, ctx, tuple(assumptions)
         self.numbers: Numbers = {} if numbers is None else numbers
-        self.doubt, self.size, self.steps = 0.0, 0.0, 0
+        self.doubt, self.share, self.size, self.steps = 0.0, 0.0, 0.0, 0
         self.known: dict[Any, Any] = {}
         self.sharper: tuple[Model | None] | None = None
         self.moved = False  # whether the numbers were found by approach
@@ -87,7 +87,7 @@ class Model:
 
     def value(self, expression: Any, env: Numbers | None = None) -> Any:
         """Return the number of an expression; raise `NoValueError` where it has none."""
-        self.doubt, self.size, self.steps = 0.0, 0.0, 0
+        self.doubt, self.share, self.size, self.steps = 0.0, 0.0, 0.0, 0
         try:
             number = self._of(sp.sympify(expression), env or {})
         except OverflowError as error:
@@ -194,8 +194,10 @@ class Model:
             if symbol is None:
                 if abs(self._of(p, env) - k) > 1e-12:
                     return None
-            elif own.setdefault(symbol, found) != found or (symbol.is_positive and symbol.is_integer and found < 1):
+            elif (symbol in own and own[symbol] != found) or (symbol.is_integer and symbol.is_positive and found < 1):
                 return None
+            else:
+                own[symbol] = found
         return {**env, **own}
 
     def _function(self, e: Any, env: Numbers) -> Any:
@@ -382,7 +384,10 @@ class Model:
     def _doubtful(self, off: float, number: Any) -> None:
         """Note how far off a number may be that a quadrature or an approach has given."""
         self.doubt += 10 * off
-        self.size = max(self.size, float(abs(number)))
+        size = float(abs(number))
+        self.size = max(self.size, size)
+        if off:
+            self.share = max(self.share, off / size if size else 1.0)
 
     def _subs(self, e: Any, env: Numbers) -> Any:
         return self._of(e.expr, {**env, **{v: self._of(p, env) for v, p in zip(e.variables, e.point, strict=True)}})
@@ -615,11 +620,17 @@ def _gauss(function: Callable[[Any], Any], low: Any, high: Any, pieces: int, ctx
 
 _NAMED: Mapping[str, str] = {
     name: name
-    for name in ["exp", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "asin", "acos", "atan", "asinh", "acosh", "atanh", "gamma", "loggamma", "erf", "erfc", "erfi", "factorial", "binomial", "zeta", "polylog", "floor", "ceil", "besselj", "besseli", "besselk", "expint", "ei", "si", "ci", "beta", "psi"]
-} | {"log": "log", "ceiling": "ceil", "RisingFactorial": "rf", "FallingFactorial": "ff", "Ei": "ei", "Abs": "fabs",
-     "conjugate": "conj", "re": "re", "im": "im", "lowergamma": "", "uppergamma": "", "polygamma": "psi",
-     "Si": "si", "Ci": "ci", "atan2": "atan2", "hyper": "", "LambertW": "lambertw", "expm1": "expm1",
-     "harmonic": "harmonic", "factorial2": "fac2", "catalan": ""}  # fmt: skip
+    for names in (
+        ("exp", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech"),
+        ("asin", "acos", "atan", "asinh", "acosh", "atanh", "gamma", "loggamma", "erf", "erfc", "erfi", "factorial"),
+        ("binomial", "zeta", "polylog", "floor", "besselj", "besseli", "besselk", "expint", "beta", "re", "im"),
+    )
+    for name in names
+} | {
+    "log": "log", "ceiling": "ceil", "RisingFactorial": "rf", "FallingFactorial": "ff", "Ei": "ei", "Abs": "fabs",
+    "conjugate": "conj", "polygamma": "psi", "Si": "si", "Ci": "ci", "atan2": "atan2", "LambertW": "lambertw",
+    "harmonic": "harmonic", "factorial2": "fac2",
+}  # fmt: skip
 
 
 def _named(name: str) -> Callable[[Model, Any, Numbers], Any]:
