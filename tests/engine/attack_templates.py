@@ -237,7 +237,8 @@ def mistakes() -> Iterator[Program]:
 def bounds() -> Iterator[Program]:
     """A bound with its gap, with a gap of another sign, and the other way round."""
     gaps = ((a, True), (x**2, True), (a * b, True), (x, False), (-a, False), (a - b, False), (E(X**2), True),
-            (E(X), False), (sp.exp(x), True), (1 - sp.exp(x), False), (sp.Sum(u[m] ** 2, (m, 1, -3)), False))  # fmt: skip
+            (E(X), False), (sp.exp(x), True), (1 - sp.exp(x), False),
+            (sp.Sum(u[m] ** 2, (m, 1, -3)), False))  # fmt: skip
     for (gap, true), start, up in product(gaps, (y, y**2, sp.exp(y)), (True, False)):
         yield Program(f"{start} and the gap {gap}, up {up}", true, partial(_bound, start, gap, up, up))
         yield Program(f"{start} and the gap {gap}, not {up}", False, partial(_bound, start, gap, up, not up))
@@ -257,7 +258,7 @@ def changes() -> Iterator[Program]:
         line = sp.Integral(integrand, (x, low, high))
         rule = partial(rules.substitution, x, y, k * y + s)
         for words, factor, limits, true in (("right", k, ends, True), ("no factor", 1, ends, k == 1),
-                                            ("old ends", k, [low, high], s == 0 and (k == 1 or high == oo))):  # fmt: skip
+                                            ("old ends", k, [low, high], s == 0 and k == 1)):  # fmt: skip
             after = sp.Integral(factor * inside, (y, *limits))
             if words == "right":
                 after = rule().rewrite(line)

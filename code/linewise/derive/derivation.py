@@ -15,6 +15,10 @@ A step names the rules that it uses (`linewise.derive.rules`), and may give its 
 words; a step without a rule is plain algebra. A rule that the step does not need is refused:
 the reason on the page would not be the reason. Whatever a cell displays has been verified, since
 a line that does not follow raises.
+
+What a chain assumes belongs to the chain: it is in force in every line, earlier ones too, whatever words a reason uses;
+it is shown below the block; and a rule that rests on the chain (`rules.derived`) brings it along. Assumptions that
+contradict one another are refused, and so is a line that numbers refute in which all assumptions hold.
 """
 
 from __future__ import annotations
@@ -133,7 +137,14 @@ class Derivation:
         self._add(Line(_exact(line, "line"), ">=", because, rules, _exact(gap, "gap"), _mistake(mistake)))
 
     def follows(self, before: Any, line: Line) -> bool:
-        """Return whether a line follows from the one before it by its own rules."""
+        """Return whether a line follows from the one before it by its own rules; what a rule refuses does not."""
+        try:
+            return self._follows(before, line)
+        except ValueError:
+            return False
+
+    @staticmethod
+    def _follows(before: Any, line: Line) -> bool:
         if line.gap is None:
             return equal(before, line.value, line.rules)
         sign = 1 if line.relation == "<=" else -1
@@ -153,11 +164,11 @@ class Derivation:
         stated = [a for rule in line.rules for a in rule.assumes if a not in assumed]
         self._require_consistent(line, (*assumed, *stated))
         with noted() as granted:
-            if not self.follows(before, line):
+            if not self._follows(before, line):
                 raise DerivationError(f"line {number} does not follow from line {number - 1} by {line.reason}")
         for rule in line.rules:
             fewer = tuple(r for r in line.rules if r is not rule)
-            if self._would_follow(before, replace(line, rules=fewer)):
+            if self.follows(before, replace(line, rules=fewer)):
                 raise DerivationError(f"line {number}: the step holds without the rule {rule.words!r}")
         at_every_place = {replace(a, every=frozenset()) for a in granted if a.every and a.kind in (*EQUATIONS, *SIGNS)}
         new = [a for a in dict.fromkeys([*stated, *granted, *divisors(line.value)]) if a not in at_every_place]
@@ -168,13 +179,6 @@ class Derivation:
         if line.mistake and not self._rejects(before, line, (*assumed, *line.assumes)):
             raise DerivationError(f"line {number}: the mistake {line.mistake.name!r} passes the same check")
         self._lines.append(line)
-
-    def _would_follow(self, before: Any, line: Line) -> bool:
-        """Return whether a line follows with fewer rules; a rule may need another before it, and refuse its work."""
-        try:
-            return self.follows(before, line)
-        except ValueError:
-            return False
 
     def _require_consistent(self, line: Line, assumed: tuple[Assumption, ...]) -> None:
         """Refuse assumptions that contradict one another, or that speak of what a sign of the chain binds."""

@@ -1,8 +1,7 @@
 """Decide whether a line equals another by given rules and algebra; never on numerical grounds alone.
 
-`equal` says yes only to what sympy reduces to exactly 0. `differs` says yes only to what is
-certainly not 0, by a point at which the difference is evaluated to forty digits. Between the two
-lies what cannot be decided, which is neither.
+`equal` says yes only to what sympy reduces to exactly 0. `differs` says yes to what has another number in a model of
+what is assumed, and where no model has a number, to what rules and algebra do not make equal.
 """
 
 from __future__ import annotations
