@@ -713,6 +713,21 @@ def _through(model: Model, e: Any, env: Numbers) -> Any:
     return model._of(e.args[0], env)
 
 
+def _determinant(model: Model, e: Any, env: Numbers) -> Any:
+    matrix = e.args[0]
+    if not isinstance(matrix, sp.MatrixBase):
+        raise NoValueError("a matrix of letters")
+    rows = [[model._of(entry, env) for entry in row] for row in matrix.tolist()]
+    return _laplace(rows)
+
+
+def _laplace(rows: list[list[Any]]) -> Any:
+    if not rows:
+        return 1
+    first, *rest = rows
+    return sum((-1) ** k * x * _laplace([row[:k] + row[k + 1 :] for row in rest]) for k, x in enumerate(first))
+
+
 def _gamma_below(model: Model, e: Any, env: Numbers) -> Any:
     s, x = (model._of(a, env) for a in e.args)
     ends = (0, x) if isinstance(e, sp.lowergamma) else (x, mpmath.inf)
@@ -724,7 +739,7 @@ _HANDLERS: dict[type, Callable[[Model, Any, Numbers], Any]] = {
     sp.Sum: Model._sum, sp.Product: Model._product, sp.Integral: Model._integral, sp.Derivative: Model._derivative,
     sp.Limit: Model._limit, sp.Subs: Model._subs, sp.Indexed: Model._indexed, sp.KroneckerDelta: _delta,
     sp.Piecewise: _piecewise, sp.sign: _sign, sp.Heaviside: _step, sp.UnevaluatedExpr: _through,
-    sp.lowergamma: _gamma_below, sp.uppergamma: _gamma_below,
+    sp.lowergamma: _gamma_below, sp.Determinant: _determinant, sp.uppergamma: _gamma_below,
 }  # fmt: skip
 
 
