@@ -4,12 +4,15 @@
 # --- what you may set ------------------------------------------------------------------------
 # PYTHON: the interpreter to make the environment with (default: python3 if it fits, else 3.11, 3.12, 3.13)
 # VENV:   where the environment is made; with INSTALL=no it is used as it stands
+# NAME:   the chapter that `make chapter` begins
 PYTHON  ?=
 VENV    ?= .venv
 INSTALL ?= yes
 JOBS    ?= 2
 PORT    ?= 8000
 ALL     ?=
+NAME    ?=
+TAG     ?=
 
 # --- where it can work ---------------------------------------------------------------------------
 # No virtual environment can be made below a colon, and no command line survives the others.
@@ -38,7 +41,7 @@ SITE := chapters guide gallery reference code linewise.yml tools/figure_scripts.
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help book test due pdf epub figures serve lab lint format clean execute bench mutants lock environment notebooks site tests hooks links
+.PHONY: help book test due chapter pdf epub release figures serve lab lint format clean execute bench mutants lock environment notebooks site tests hooks links
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -59,6 +62,11 @@ pdf: environment notebooks ## typeset the book for paper: _build/pdf/attention-c
 epub: environment notebooks ## make an e-book, checked by epubcheck: _build/epub/attention-checked.epub
 	@$(RUN) tools/stamps.py epub --inputs $(SITE) tools/typeset.py --output _build/epub/attention-checked.epub \
 	  --remove _build/epub _build/print -- $(VPYTHON) tools/typeset.py epub
+
+release: book pdf epub ## the files of a version, each checked, in _build/release: wheels, sdists, site, PDF, e-book (TAG=v1.0.0)
+	@$(VPYTHON) -c "import build, twine" 2>/dev/null || { echo "release: installing build and twine"; \
+	  env -u PYTHONPATH $(VPYTHON) -m pip install -q -c constraints.txt --no-build-isolation -e ".[release]"; }
+	@$(RUN) tools/release.py $(TAG)
 
 figures: execute ## fill figures/ with what the notebooks draw, PNG and SVG (runs the changed ones first)
 
@@ -83,6 +91,9 @@ format: environment ## put the code into its standard form
 execute: environment ## re-run the notebooks that have changed, store their outputs, publish figures (ALL=1: every one)
 	@$(RUN) tools/execute.py --jobs $(JOBS) $(if $(ALL),--all)
 	@$(RUN) tools/publish.py $(if $(ALL),--all)
+
+chapter: environment ## begin a chapter: notebook, claims and attacks that keep every rule (NAME=matrix/example)
+	@$(RUN) tools/chapter.py "$$NAME"
 
 bench: environment ## time notebooks and commands against their budgets (ONLY=notebooks, ONLY=book, ONLY=pages)
 	@$(RUN) tools/bench.py $(if $(ONLY),--only $(ONLY))

@@ -13,6 +13,8 @@ from setuptools.command.build_py import build_py
 
 CHAPTERS = Path("chapters")
 CONVENTIONS = Path("linewise.yml")
+#: The two packages that are distributions of their own as well.
+PACKAGES = {name: Path("code", name, "pyproject.toml") for name in ("attnmath", "linewise")}
 #: What attnlab asks for beside the two others.
 OWN = ["threadpoolctl>=3.5"]  # results that do not depend on the number of cores
 
@@ -35,8 +37,8 @@ class BuildWithClaims(build_py):
             shutil.copyfile(path, target / path.name)
 
     def get_source_files(self) -> list[str]:
-        """Name the claims among the sources, so that a source distribution holds them."""
-        return [*super().get_source_files(), *(path.as_posix() for path in carried())]
+        """Name the claims, and what `dependencies` reads, so that a source distribution holds them."""
+        return [*super().get_source_files(), *(path.as_posix() for path in (*carried(), *PACKAGES.values()))]
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         """Name the copies among what is built."""
@@ -60,10 +62,7 @@ def carried() -> list[Path]:
 
 def dependencies() -> list[str]:
     """Return what the three packages ask for; the book draws pictures and proves with symbols."""
-    attnmath, linewise = (
-        tomllib.loads(Path("code", name, "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        for name in ("attnmath", "linewise")
-    )
+    attnmath, linewise = (tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in PACKAGES.values())
     extras = attnmath["optional-dependencies"]
     return sorted({*attnmath["dependencies"], *linewise["dependencies"], *extras["figures"], *extras["symbols"], *OWN})
 

@@ -258,7 +258,6 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "dot_product.draws": {"law": lambda: COMPONENT_LAWS["uniform"], "sigma": lambda: 1.5},
     "dot_product.gaussian_cdf": {"x": lambda: [0.5, 1.0]},
     "dot_product.gaussian_density": {"x": lambda: [0.5, 1.0]},
-    "dot_product.predicted_excess_kurtosis": {"law": lambda: COMPONENT_LAWS["uniform"]},
     "dot_product.score_rows": {"sigma": lambda: 1.5},
     "estimate.slope": {"x": lambda: [0.0, 1.0, 2.0], "y": lambda: [0.0, 2.0, 3.0]},
     "feature_maps.truncation_bound": {"relative": lambda: False},
@@ -273,7 +272,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "variance.sderf_variance": DENSE | {"B": lambda: np.diag([2.0**0.5, 1.0])},
     "variance.aderf_variance": DENSE | {"B_q": lambda: np.diag([1.0, 2.0]), "B_k": lambda: np.diag([2.0, 0.5])},
     "orthogonal.gerf_variance": {**PAIR, "A": lambda: -0.25},
-    **{f"orthogonal.{kind}_variance": PAIR for kind in ("hyperbolic", "positive", "trigonometric")},
+    **{f"orthogonal.{kind}_variance": PAIR for kind in ("hyperbolic", "positive")},
     "projections.hadamard": {"d": lambda: 4},
     "projections.walsh_hadamard": {"X": lambda: rows(3, 4)},
     "closed_forms.linear_independent": {"mean": lambda: 0.5},
@@ -351,7 +350,8 @@ FILES |= {"heads.extract.extract", *(f"heads.load.{name}" for name in ("read_dec
 def hostile_values(ordinary: Any) -> Iterator[tuple[str, Any]]:
     """Yield named hostile values: scalars of all kinds, and arrays in the shape of the ordinary argument."""
     scalars: dict[str, Any] = {
-        "None": None, "True": True, "text": "abc", "bytes": b"abc", "object": object(), "0": 0, "0.0": 0.0,
+        "None": None, "True": True, "text": "abc", "long text": "x" * 5000,
+        "bytes": b"abc", "object": object(), "0": 0, "0.0": 0.0,
         "-0.0": -0.0,
         "-1": -1, "1": 1, "1.5": 1.5, "2**70": 2**70, "10**400": 10**400, "10**9": 10**9, "nan": np.nan, "inf": np.inf,
         "-inf": -np.inf, "1e308": 1e308, "1e160": 1e160, "1e-308": 1e-308, "1e-170": 1e-170, "5e-324": 5e-324, "1j": 1j,
@@ -386,6 +386,10 @@ def hostile_values(ordinary: Any) -> Iterator[tuple[str, Any]]:
         yield f"an entry of {bad}", spoiled
     for dtype in ("bool", "str", "object", "complex", "uint8", "int32", "float16", "float32", "longdouble"):
         yield dtype, plain.astype(dtype)
+    yield "integers above 2^53", np.where(plain > 0, 2**62 + 1, 2**62)
+    yield "unsigned above 2^63", np.full(plain.shape, 2**64 - 1, np.uint64)
+    yield "foreign byte order", plain.astype(">f8")
+    yield "backwards", plain[::-1] if plain.ndim else plain
     yield "masked array", np.ma.masked_array(plain, plain > 0)
     yield "list", plain.tolist()
     if plain.ndim:
@@ -400,6 +404,9 @@ def hostile_values(ordinary: Any) -> Iterator[tuple[str, Any]]:
     for dtype in ("float64", "float32", "float16", "bfloat16", "int32"):
         yield f"torch {dtype}", _torch(plain, dtype)
     yield "torch that requires grad", _torch(plain, "float64", requires_grad=True)
+    yield "torch above 2^24", _torch(np.full(plain.shape, 2**24 + 1), "int32")
+    if hasattr(tensor := _torch(plain, "complex128"), "imag"):
+        yield "torch with a negative bit", (tensor * 1j).conj().imag
 
 
 def _matrix(values: Any) -> np.ndarray:

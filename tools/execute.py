@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import platform
 import re
@@ -20,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import reach
 import stamps
 
 CELL_TIMEOUT = 600
@@ -79,6 +81,16 @@ def coalesce(outputs: Sequence[Any]) -> list[Any]:
     return joined
 
 
+def without_outputs(notebook: dict[str, Any]) -> dict[str, Any]:
+    """Return a notebook as it is before it runs, each cell with an id: nbformat would make one up by chance."""
+    for number, cell in enumerate(notebook["cells"], start=1):
+        if (notebook["nbformat"], notebook["nbformat_minor"]) >= (4, 5):
+            cell.setdefault("id", f"cell-{number}")
+        if cell["cell_type"] == "code":
+            cell |= {"outputs": [], "execution_count": None}
+    return notebook
+
+
 def run(path: Path) -> Any:
     """Execute a notebook in its own folder, in memory, and return it normalised."""
     import nbclient
@@ -87,7 +99,7 @@ def run(path: Path) -> Any:
     from jupyter_client.manager import AsyncKernelManager
 
     fix_environment()
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.reads(json.dumps(without_outputs(reach.notebook_of(path.read_bytes()))), as_version=4)
     # No kernel that a user has installed elsewhere under the same name: only this environment's.
     manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
     client = nbclient.NotebookClient(
@@ -107,12 +119,15 @@ def execute(path: Path) -> str:
     """Execute a notebook and store its outputs; on a failure leave the file alone. Return the failure, or ""."""
     import nbformat
 
+    before = path.read_bytes()
     try:
-        text = nbformat.writes(run(path)).rstrip("\n") + "\n"
-    except (RuntimeError, nbformat.reader.NotJSONError) as error:
+        after = (nbformat.writes(run(path)).rstrip("\n") + "\n").encode("utf-8")
+    except (RuntimeError, ValueError, nbformat.ValidationError) as error:
+        if not path.exists():  # a notebook that deletes itself
+            stamps.write_atomically(path, before)
         return f"{os.path.relpath(path, stamps.ROOT)}: {error}\n\nThe file is as it was."
-    if text != path.read_text(encoding="utf-8"):
-        stamps.write_atomically(path, text)
+    if after != before or not path.exists():
+        stamps.write_atomically(path, after)
     return ""
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import ast
 import builtins
-import json
 import os
 import re
 import subprocess
@@ -30,6 +29,7 @@ from typing import Any
 
 import execute
 import publish
+import reach
 import stamps
 from prove import THIS_MACHINE
 
@@ -352,7 +352,10 @@ def read(notebooks: Iterable[Path], root: Path = stamps.ROOT) -> list[Figure]:
     found: list[Figure] = []
     for path in notebooks:
         page = path.relative_to(root).with_suffix("").as_posix()
-        found += figures_of(json.loads(path.read_text(encoding="utf-8")), page)
+        try:
+            found += figures_of(reach.notebook_of(path.read_bytes()), page)
+        except ValueError as error:
+            raise ValueError(f"{path.name}: {error}") from None
     return found
 
 
@@ -383,7 +386,11 @@ def main(arguments: list[str] | None = None) -> int:
     what.add_argument("--check", action="store_true", help="run the scripts, and compare with the notebooks' figures")
     options = parser.parse_args(arguments)
     notebooks = stamps.notebooks([stamps.ROOT / "chapters"])
-    found = {figure.stem: figure for figure in read(notebooks)}
+    try:
+        found = {figure.stem: figure for figure in read(notebooks)}
+    except ValueError as error:
+        print(f"figures: {error}", file=sys.stderr)
+        return 1
     for name in options.names:
         if name.replace("-", "_") not in found:
             parser.error(f"names: expected figures of the book, such as {next(iter(found))}, got {name!r}")

@@ -22,6 +22,7 @@ from typing import Any
 
 import execute
 import forked_kernels
+import reach
 import stamps
 
 #: The tag of a cell whose picture shows seconds, or digits that the processor decides: its words alone are compared.
@@ -92,7 +93,7 @@ def verdict_on(notebook: str) -> int:
     """Run pytest with nbval on a notebook, in this process."""
     import pytest
 
-    code = (c for c in json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code")
+    code = (c for c in reach.notebook_of(Path(notebook).read_bytes())["cells"] if c["cell_type"] == "code")
     forked_kernels.use_for("".join(next(code, {"source": ""})["source"]))
     return pytest.main([
         "--disable-plugin-autoload", "-p", "nbval.plugin", "-p", "prove",
@@ -107,8 +108,12 @@ JUDGES = threading.local()
 def prove(notebook: Path) -> str:
     """Run nbval on a notebook, in this thread's judge, and return how its outputs differ; "" if they do not."""
     name = os.path.relpath(notebook, stamps.ROOT)
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    if any(c["cell_type"] == "code" and c["execution_count"] is None for c in cells):  # nbval would pass such a cell
+    try:
+        cells = reach.notebook_of(notebook.read_bytes())["cells"]
+    except ValueError as error:
+        return f"NOT PROVED {name}: {error}"
+    counts = [c.get("execution_count") for c in cells if c["cell_type"] == "code"]
+    if None in counts:  # nbval would pass such a cell
         return f"{name}: holds code cells that were never executed; `make execute` runs them"
     if not hasattr(JUDGES, "mine"):
         JUDGES.mine = Judge()

@@ -10,7 +10,6 @@ the few files that are shown or named outside of the notebooks, and ignores the 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import resvg_py
 
+import reach
 import stamps
 
 SVG = "image/svg+xml"
@@ -48,7 +48,7 @@ def collect(notebooks: Iterable[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in notebooks:
         try:
-            for stem, svg in pictures(json.loads(path.read_text(encoding="utf-8"))):
+            for stem, svg in pictures(reach.notebook_of(path.read_bytes())):
                 if stem in found:
                     raise ValueError(f"{stem}: another figure has this name")
                 found[stem] = svg

@@ -30,6 +30,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 #: The ending of style sheets.
 STYLES = ".mplstyle"
@@ -238,8 +239,46 @@ def of_notebook(content: bytes) -> str:
     try:
         cells = json.loads(content)["cells"]
         return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise SyntaxError(f"no notebook: {error}") from None
+
+
+def notebook_of(content: bytes) -> dict[str, Any]:
+    """Return a notebook from the content of its file; for what is none, `ValueError` says what it is in one line."""
+    try:
+        found = json.loads(content.decode("utf-8"))
+        json.dumps(found, ensure_ascii=False).encode("utf-8")  # half of a pair of surrogates cannot be stored again
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"expected a notebook, which is JSON in UTF-8, got {type(error).__name__}: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"expected a notebook, which is a JSON object, got {type(found).__name__}")
+    kinds = {"nbformat": int, "nbformat_minor": int, "metadata": dict, "cells": list}
+    for name, kind in kinds.items():
+        if type(found.get(name)) is not kind or (name == "nbformat" and found[name] != 4):
+            expected = "4" if name == "nbformat" else f"a {kind.__name__}"
+            raise ValueError(f"{name}: expected {expected}, as a notebook has it, got {found.get(name)!r:.60}")
+    for number, cell in enumerate(found["cells"], start=1):
+        if fault := _fault(cell):
+            raise ValueError(f"cell {number}: {fault}")
+    ids = [cell["id"] for cell in found["cells"] if "id" in cell]
+    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+        raise ValueError(f"cells: expected an id of its own for each, got {twice[0]!r} twice")
+    return found
+
+
+def _fault(cell: Any) -> str:
+    """Return what keeps a cell from being one; "" if nothing does."""
+    if not isinstance(cell, dict) or cell.get("cell_type") not in ("code", "markdown", "raw"):
+        return f"expected a cell of code, markdown or raw text, got {cell!r:.60}"
+    source = cell.get("source")
+    if not isinstance(source, str) and not (isinstance(source, list) and all(isinstance(line, str) for line in source)):
+        return f"source: expected text or lines of text, got {source!r:.60}"
+    if not isinstance(cell.get("metadata"), dict) or not isinstance(cell.get("id", ""), str):
+        return "expected metadata that are an object, and an id that is text"
+    outputs = cell.get("outputs", []) if cell["cell_type"] == "code" else []
+    if not isinstance(outputs, list) or not all(isinstance(one, dict) and "output_type" in one for one in outputs):
+        return f"outputs: expected a list of outputs, got {outputs!r:.60}"
+    return ""
 
 
 class Sources:

@@ -17,10 +17,10 @@ from typing import Any
 def readable(text: str) -> str:
     """Return a notebook's text in readable form; what is no notebook comes back as it is."""
     try:
-        cells = json.loads(text)["cells"]
-    except (ValueError, KeyError, TypeError):
+        cells = enumerate(json.loads(text)["cells"], start=1)
+        return "\n".join(line for number, cell in cells for line in _cell(number, cell)) + "\n"
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return text
-    return "\n".join(line for number, cell in enumerate(cells, start=1) for line in _cell(number, cell)) + "\n"
 
 
 def _cell(number: int, cell: dict[str, Any]) -> Iterator[str]:
@@ -60,7 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
     path = parser.parse_args(arguments).notebook
     if not path.is_file():
         parser.error(f"argument notebook: expected a file, got {path}")
-    print(readable(path.read_text(encoding="utf-8")), end="")
+    text = readable(path.read_text(encoding="utf-8", errors="replace"))
+    print(text.encode("utf-8", errors="replace").decode("utf-8"), end="")  # half of a pair of surrogates is no UTF-8
     return 0
 
 

@@ -15,15 +15,18 @@ import functools
 import os
 import re
 import shlex
+import signal
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
-from attnlab.threads import one_thread
+from attnlab.threads import in_main_thread, one_thread
 
 #: Every command of the package, and what it does.
 COMMANDS = {
@@ -93,9 +96,13 @@ class Command:
         given = parser.parse_args(arguments)
         line = shlex.join(["python", "-m", self.module, *(sys.argv[1:] if arguments is None else arguments)])
         kept = self.kept.format_map({name: str(value) for name, value in vars(given).items()})
+        with one_interruption(of_the_process=arguments is None):
+            return self._carried_out(functools.partial(body, given, line), kept)
+
+    def _carried_out(self, body: Callable[[], str], kept: str) -> int:
         try:
             with one_thread():
-                print(body(given, line))
+                print(body())
         except KeyboardInterrupt:
             return self.end(f"interrupted; {kept}", 130)
         except ModuleNotFoundError as error:
@@ -115,6 +122,32 @@ class Command:
         """Say on standard error why the command ends, and return its exit status."""
         print(f"{self.name}: {message}", file=sys.stderr)
         return status
+
+
+@contextmanager
+def one_interruption(*, of_the_process: bool) -> Iterator[None]:
+    """Let the first Ctrl-C raise `KeyboardInterrupt` and the next ones pass, so that what it ends is ended in order.
+
+    A second one in the middle of that would leave processes behind that wait for work.
+    of_the_process : the process ends with the body, so that none is heard until then.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or not in_main_thread():
+        yield  # somebody else decides
+        return
+    heard = False
+
+    def first(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        if not heard:
+            heard = True
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        if not (heard and of_the_process):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _looked_up(read: Callable[[str], Path]) -> Callable[[str], Path]:

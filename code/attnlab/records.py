@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from importlib import resources
 from pathlib import Path
@@ -53,11 +53,49 @@ def read(path: Path, kind: type[Row], name: str) -> tuple[Row, ...]:
     """Return the rows of a file, or none if there is no such file."""
     if not path.exists():
         return ()
+    return parsed(text_of(path, name, "a table"), kind, name)
+
+
+def text_of(path: Path, name: str, kind: str = "a file") -> str:
+    """Return the text of a file; `ValueError` if it is in another encoding than UTF-8."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{name}: expected a table in UTF-8, got {path} ({error})") from None
-    return parsed(text, kind, name)
+        raise ValueError(f"{name}: expected {kind} in UTF-8, got {path} ({error})") from None
+
+
+def json_object(path: Path, name: str) -> dict[str, Any]:
+    """Return the JSON object that a file holds; `ValueError` if it holds anything else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{name}: expected JSON in {path}, got {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{name}: expected a JSON object in {path}, got {type(found).__name__}")
+    return found
+
+
+def arrays_of(path: Path, expected: str, wanted: Callable[[str], bool] = bool) -> dict[str, Shaped[np.ndarray, "..."]]:
+    """Return the arrays of an .npz file whose names are wanted; no pickle is loaded.
+
+    expected : what the file should be, for the error. Whatever else it is, encrypted, cut off, or with a header that
+    promises more than memory holds, is a `ValueError`; `FileNotFoundError` if it is not there.
+    """
+    try:
+        with path.open("rb") as file:  # which numpy leaves open where it fails
+            arrays = np.load(file, allow_pickle=False)
+            if isinstance(arrays, np.ndarray):
+                raise ValueError("one array, and no archive of several")
+            found = {name: arrays[name] for name in arrays.files if wanted(name)}
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # numpy and zipfile raise errors of a dozen kinds
+        raise ValueError(
+            f"path: expected {expected}, got {str(path)[:200]} ({error or type(error).__name__})"
+        ) from None
+    if strange := [name for name, value in found.items() if not isinstance(value, np.ndarray)]:
+        raise ValueError(f"path: expected arrays in {path}, got bytes for {', '.join(strange)}")
+    return found
 
 
 def provenance(name: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import current_thread, main_thread
 
 from threadpoolctl import threadpool_limits
 
@@ -32,3 +33,12 @@ def one_thread() -> Iterator[None]:
         finally:
             if torch:
                 torch.set_num_threads(before)
+
+
+def in_main_thread() -> bool:
+    """Whether this is the thread of the process that hears signals.
+
+    >>> in_main_thread()
+    True
+    """
+    return current_thread() is main_thread()

@@ -2,14 +2,25 @@
 
 Every array that a caller gives passes through `real_array` (any library, the dtype kept), `floats`
 (numpy, float64), `integers` or `booleans`, so that one rule says what an array is.
+
+Half precision is a format for what goes in and comes out: `wide` takes it to single precision, in which sums are kept,
+and `rounded` takes the result back. A tolerance comes from `precision`, that of what the caller gave.
+
+Every public function allocates at most `MULTIPLE` times the bytes that it takes and gives, counted in double precision,
+and `WORKING_SPACE`; the weights of n queries and m keys count as a result, and tables of a chunk, a block or a width,
+which the caller chooses, come on top. It works under `np.errstate(all="raise")`, `torch.autocast`,
+`torch.inference_mode` and `torch.compile` (which fuses nothing: checks read numbers, so that `fullgraph=True` is not
+supported), in threads, in spawned processes and under `python -OO`.
+`torch.func.vmap` is not supported, and the error says so.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -24,10 +35,40 @@ Floats: TypeAlias = NDArray[Any]
 #: What a function takes and gives back.
 Named = TypeVar("Named")
 
+#: What stands in a table, and where.
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Fixed(Mapping[Key, Value]):
+    """A table that nobody changes, and that can be copied and pickled, as types.MappingProxyType cannot.
+
+    >>> dict(Fixed({"a": 1}))
+    {'a': 1}
+    """
+
+    def __init__(self, items: Mapping[Key, Value]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, key: Key) -> Value:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"Fixed({self._items})"
+
+
 #: Largest integer below which every integer is a float64.
 LARGEST_INTEGER = 2**53
 #: Most numbers that one result may hold: 2 GiB in float64.
 MOST_NUMBERS = 2**28
+#: Most bytes that a function allocates for each byte of arguments and results, and beside them (for quadratures).
+MULTIPLE, WORKING_SPACE = 12, 2**27
 
 
 def describe(value: Any) -> str:
@@ -41,13 +82,12 @@ def real_array(value: Any, name: str, *, ndim: int | None = None, at_least: int 
     Lists and Python numbers become float64 numpy arrays, and integer arrays the default
     floating dtype of their library. Booleans, complex numbers, other precisions, masked arrays,
     `numpy.matrix`, NaN and +inf raise an error (-inf is a masked logit; `finite` excludes it too).
+    So do integers that the floating dtype does not hold exactly, and tensors within `torch.func.vmap`.
     """
     array = _plain_array(value, name, "an array of real numbers")
     xp = array_namespace(array)
-    if isinstance(array, np.ndarray) and not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
     if xp.isdtype(array.dtype, "integral"):
-        array = xp.astype(array, xp.__array_namespace_info__().default_dtypes()["real floating"])
+        array = _as_floating(array, name)
     if not _is_floating(xp, array.dtype):
         raise TypeError(f"{name}: expected real numbers, got {describe(array)}")
     if not 2 <= array.dtype.itemsize <= 8:
@@ -58,7 +98,7 @@ def real_array(value: Any, name: str, *, ndim: int | None = None, at_least: int 
         raise ValueError(f"{name}: expected at least {at_least} dimensions, got {describe(array)}")
     if 0 in array.shape:
         raise ValueError(f"{name}: expected no empty axis, got {describe(array)}")
-    if bool(xp.any(xp.isnan(array))):
+    if _some(xp.isnan(array), name):
         raise ValueError(f"{name}: expected no NaN, got {int(xp.sum(xp.astype(xp.isnan(array), xp.int64)))} of them")
     if bool(xp.any(array == math.inf)):
         raise ValueError(f"{name}: expected no +inf, got {describe(array)} that holds one")
@@ -73,12 +113,94 @@ def floats(value: Any, name: str, *, ndim: int | None = None, at_least: int = 0)
     >>> floats([1, 2], "x")
     array([1., 2.])
     """
-    array = finite(real_array(value, name, ndim=ndim, at_least=at_least), name)
+    array = _plain_array(value, name, "an array of real numbers")
+    if is_torch_array(array) and array_namespace(array).isdtype(array.dtype, "integral"):
+        array = as_numpy(array)  # float64 holds more of them than torch's default
+    array = finite(real_array(array, name, ndim=ndim, at_least=at_least), name)
     if is_torch_array(array):
         if array.requires_grad:
             raise TypeError(f"{name}: expected numbers without a gradient, got a tensor that requires grad (detach it)")
-        array = array.double().cpu().numpy()  # numpy knows no bfloat16
+        array = as_numpy(array.double())  # numpy knows no bfloat16
     return np.asarray(array, dtype=float)
+
+
+def as_numpy(array: AnyArray) -> Floats:
+    """Return an array, or a tensor without its gradient, as one of numpy."""
+    if is_torch_array(array):
+        array = array.detach().resolve_neg().cpu().numpy()
+    return np.asarray(array)
+
+
+def precision(*values: Any) -> float:
+    """Machine epsilon of the coarsest dtype that the caller gave: so far, relatively, the numbers are rounded already.
+
+    Integers are exact, and count as float64 like the numbers of Python. What is no array is left to `floats` to refuse.
+
+    >>> precision(np.ones(2, np.float32), [1.0]) == 2.0**-23
+    True
+    """
+    found = [float(np.finfo(float).eps)]
+    for value in values:
+        with suppress(TypeError, ValueError):
+            array = _plain_array(value, "values", "arrays")
+            xp = array_namespace(array)
+            found += [float(xp.finfo(array.dtype).eps)] if _is_floating(xp, array.dtype) else []
+    return max(found)
+
+
+def wide(*arrays: AnyArray) -> list[AnyArray]:
+    """Return arrays in at least single precision: in half precision a sum stops growing after a few hundred terms."""
+    return [array_namespace(a).astype(a, array_namespace(a).float32) if a.dtype.itemsize < 4 else a for a in arrays]
+
+
+def rounded(result: AnyArray, dtype: Any, names: str | None = None) -> AnyArray:
+    """Return a result in the dtype of the arguments; with their names an overflow there is an error."""
+    if result.dtype != dtype:
+        with silent():
+            result = array_namespace(result).astype(result, dtype)
+    return result if names is None else in_range(result, names)
+
+
+def matmul(a: AnyArray, b: AnyArray) -> AnyArray:
+    """Product of matrices in the dtype of its factors: `torch.autocast` would take half precision instead."""
+    if is_torch_array(a) and (torch := sys.modules["torch"]).is_autocast_enabled(a.device.type):
+        with torch.autocast(a.device.type, enabled=False):
+            return torch.matmul(a, b)
+    return array_namespace(a, b).matmul(a, b)
+
+
+def constant(array: AnyArray) -> AnyArray:
+    """Return an array without its gradient: a shift, say, that has no part in the result."""
+    return array.detach() if is_torch_array(array) else array
+
+
+def derivable(array: AnyArray) -> AnyArray:
+    """Return a tensor whose gradient is 0 where it comes out as NaN: at eigenvalues that coincide there is none."""
+    if is_torch_array(array) and array.requires_grad:
+        array = array.view_as(array)  # the hook is not the caller's
+        array.register_hook(lambda gradient: None if gradient is None else gradient.nan_to_num(0.0, 0.0, 0.0))
+    return array
+
+
+def root(square: AnyArray) -> AnyArray:
+    """Square root of non-negative numbers, whose derivative at 0 is taken as 0: of a norm that is a subgradient."""
+    xp = array_namespace(square)
+    return xp.where(square > 0, xp.sqrt(xp.where(square > 0, square, xp.ones_like(square))), xp.zeros_like(square))
+
+
+def centred(x: Floats, axis: int = 0) -> Floats:
+    """Return x less its mean along an axis.
+
+    The mean is rounded, and the square of this error counts beside the variance: it is too large for points closer to
+    one another than sqrt(eps). These are taken relative to the first, which rounds nothing.
+
+    >>> centred(2.0**53 + np.asarray([0.0, 2.0, 4.0])).tolist()
+    [-2.0, 0.0, 2.0]
+    """
+    first = np.take(x, [0], axis=axis)
+    near = np.max(np.abs(x - first), axis=axis, keepdims=True) < 2.0**-25 * np.abs(first)
+    moved = x - np.where(near, first, 0.0)
+    return np.asarray(moved - moved.mean(axis=axis, keepdims=True))
 
 
 def integers(value: Any, name: str, *, like: AnyArray | None = None) -> AnyArray:
@@ -87,9 +209,11 @@ def integers(value: Any, name: str, *, like: AnyArray | None = None) -> AnyArray
     xp = array_namespace(array)
     if array.ndim != 1 or 0 in array.shape or not xp.isdtype(array.dtype, "integral"):
         raise TypeError(f"{name}: expected a non-empty sequence of integers, got {describe(array)}")
-    if array.dtype.itemsize == 8 and bool(xp.any(array > LARGEST_INTEGER)):
+    unsigned = xp.isdtype(array.dtype, "unsigned integer")
+    array = xp.astype(array, xp.int64)  # differences of small types wrap around, and unsigned ones out of its range
+    if _some((array > LARGEST_INTEGER) | ((array < 0) & unsigned), name):
         raise ValueError(f"{name}: expected integers of at most {LARGEST_INTEGER}, got a larger one")
-    return xp.astype(array, xp.int64)  # differences of small types wrap around
+    return array
 
 
 def booleans(value: Any, name: str, *, like: AnyArray | None = None) -> AnyArray:
@@ -140,7 +264,7 @@ def probabilities(p: AnyArray, name: str) -> AnyArray:
     """Return `p` as distributions along the last axis, to the rounding of its dtype."""
     p = finite(real_array(p, name, at_least=1), name)
     xp = array_namespace(p)
-    off = scalar(xp.max(xp.abs(xp.sum(p, axis=-1) - 1)))
+    off = scalar(xp.max(xp.abs(xp.sum(wide(p)[0], axis=-1) - 1)))
     allowed = min(rounding_of_sums(p), 0.5)  # in half precision the rounding of many terms may be more than 1
     if bool(xp.any(p < 0)) or off > allowed:
         raise ValueError(f"{name}: expected probabilities that sum to 1 along the last axis, off by {off:.3g}")
@@ -214,6 +338,10 @@ def size_or_symbol(value: Any, name: str) -> Any:
 def sizes_or_symbols(**values: Any) -> list[Any]:
     """Return several sizes, as `size_or_symbol` does; arrays among them must broadcast."""
     sizes = {name: size_or_symbol(value, name) for name, value in values.items()}
+    if any(isinstance(size, np.ndarray) for size in sizes.values()):
+        for name, size in sizes.items():
+            if isinstance(size, int) and size > 1e75:
+                raise ValueError(f"{name}: expected a size of at most 1e75 beside an array, got a larger one")
     broadcast(**{name: size for name, size in sizes.items() if isinstance(size, np.ndarray)})
     return list(sizes.values())
 
@@ -328,13 +456,50 @@ def _plain_array(value: Any, name: str, expected: str, *, like: AnyArray | None 
         kind = "a nested" if value.is_nested else "a meta" if value.is_meta else f"a {value.layout}"
         raise TypeError(f"{name}: expected {expected}, got {kind} tensor (pass a dense one)")
     try:
-        if like is not None:
-            return array_namespace(like).asarray(value, device=device(like))
         array = value if is_array_api_obj(value) else np.asarray(value)
+        if isinstance(array, np.ndarray) and not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        if like is not None:  # torch takes no array of numpy that is read-only, or runs backwards
+            array = np.array(array) if is_torch_array(like) and not is_torch_array(array) else array
+            array = array_namespace(like).asarray(array, device=device(like))
         array_namespace(array)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise TypeError(f"{name}: expected {expected}, got {type(value).__name__} ({error})") from None
+    if array is not value and not is_array_api_obj(value) and isinstance(array, np.ndarray):
+        _exact_list(value, array, name)
     return array
+
+
+def _exact_list(value: Any, array: Floats, name: str) -> None:
+    """Raise an error for integers in a list that the numbers beside them made floats, if that changed one of them."""
+    if array.dtype.kind == "f" and bool(np.any(np.abs(array) >= LARGEST_INTEGER)):
+        given = np.asarray(value, dtype=object).ravel()
+        if any(isinstance(number, int) and number != float(number) for number in given):
+            raise ValueError(f"{name}: expected integers of at most {LARGEST_INTEGER}, got a larger one")
+
+
+def _as_floating(array: AnyArray, name: str) -> AnyArray:
+    """Return integers in the default floating dtype of their library, which has to hold each of them exactly."""
+    xp = array_namespace(array)
+    dtype = xp.__array_namespace_info__().default_dtypes()["real floating"]
+    if array.dtype.itemsize >= 4:
+        most = int(2 / xp.finfo(dtype).eps)
+        whole = xp.astype(array, xp.int64)  # beyond its range unsigned ones become negative
+        least = 0 if xp.isdtype(array.dtype, "unsigned integer") else -most
+        if _some((whole > most) | (whole < least), name):
+            raise ValueError(f"{name}: expected integers of at most {most}, as {dtype} holds, got a larger one")
+    return xp.astype(array, dtype)
+
+
+def _some(condition: AnyArray, name: str) -> bool:
+    """Return whether a condition on an argument holds somewhere: every argument's first look at its numbers."""
+    try:
+        return bool(array_namespace(condition).any(condition))
+    except RuntimeError:
+        raise TypeError(
+            f"{name}: expected a tensor whose numbers can be read, got one within torch.func.vmap "
+            "(which is not supported; batch axes stand in front)"
+        ) from None
 
 
 def _integer(value: Any, name: str, expected: str, low: int, at_most: int) -> int:

@@ -16,6 +16,7 @@ from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import (
     about,
     broadcast,
+    centred,
     exponent,
     floats,
     in_range,
@@ -75,7 +76,8 @@ def mean(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     # Scaled by a power of two, so that squares keep their range and no digit changes.
     power = exponent(x, axis=0)
     y = np.ldexp(x, -power)
-    return _estimate(y.mean(axis=0), y.std(axis=0, ddof=1) / np.sqrt(len(x)), power[0])
+    deviation = np.sqrt((centred(y) ** 2).sum(axis=0) / (len(x) - 1))
+    return _estimate(y.mean(axis=0), deviation / np.sqrt(len(x)), power[0])
 
 
 def variance(samples: Real[ArrayLike, "N ..."]) -> Estimate:
@@ -90,8 +92,8 @@ def variance(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     x = _draws(samples)
     n, power = len(x), exponent(x, axis=0)
     x = np.ldexp(x, -power)
-    centred = x - x.mean(axis=0)
-    m2, m4 = (centred**2).mean(axis=0), (centred**4).mean(axis=0)
+    x = centred(x)
+    m2, m4 = (x**2).mean(axis=0), (x**4).mean(axis=0)
     error = np.sqrt(np.maximum(m4 - m2**2 * (n - 3) / (n - 1), 0) / n)
     return _estimate(m2 * n / (n - 1), error, 2 * power[0])
 
@@ -112,7 +114,8 @@ def interval(
     if not 0 < coverage < 1:
         raise ValueError(f"coverage: expected a number between 0 and 1, got {coverage}")
     with about("estimate"):
-        return estimate.interval(float(stdtrit(runs - 1, (1 + coverage) / 2)))
+        # By the lower tail: (1 + coverage) / 2 may round to 1.
+        return estimate.interval(-float(stdtrit(runs - 1, (1 - coverage) / 2)))
 
 
 def stack(estimates: Sequence[Estimate]) -> Estimate:
@@ -143,7 +146,7 @@ def slope(x: Real[ArrayLike, "N"], y: Real[ArrayLike, "N"]) -> Estimate:
     x, y = unit_scaled(x), unit_scaled(y)
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
         raise ValueError(f"x, y: expected the same length, at least 3, and x not constant, got {len(x)} and {len(y)}")
-    dx, dy = x - x.mean(), y - y.mean()
+    dx, dy = centred(x), centred(y)
     b = dx @ dy / (dx @ dx)
     residual = dy - b * dx
     found = _estimate(b, np.sqrt(residual @ residual / (len(x) - 2) / (dx @ dx)), of_y - of_x, names="x, y")

@@ -5,7 +5,7 @@
 * `linewise.pages`: extensions of Sphinx that show cards, and make the pages *Ledger*, *Errata* and *Coverage*.
 
 What the sources of a book are, how their places are written, and which verdicts and grades there are, the book's own
-configuration says: see `linewise.book`. ``python -m linewise FOLDER`` says what is wrong with the ledger of a book.
+configuration says: see `linewise.conventions`. ``python -m linewise FOLDER`` says what is wrong with a book.
 """
 
 __version__ = "2.0.0"

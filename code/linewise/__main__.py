@@ -1,7 +1,8 @@
 """``python -m linewise [FOLDER]``: audit the ledger of a book, and count its verdicts.
 
-A problem is a claim without a check, a check without a claim, or a sentence of a source without a row. The exit status
-is 0 if there is none, 1 if there is one, and 2 if the folder or one of its files cannot be read.
+A problem is a claim without a check, a check without a claim or of another one than the claims file now has, or a
+sentence of a source without a row. The exit status is 0 if there is none, 1 if there is one, and 2 if the folder or
+some of its files cannot be read.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections import Counter
 
 from linewise import __version__
 from linewise.conventions import ConventionError, conventions_of
-from linewise.ledger import LedgerError, audit, collate, coverage
+from linewise.ledger import LedgerError, collate
+from linewise.ledger.faults import faults
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,18 +24,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"linewise {__version__}")
     folder = parser.parse_args(arguments).folder
     try:
-        counts = Counter(row.claim.verdict for row in collate(folder))
-        problems = audit(folder) if counts else ["no claims in the book"]
-        verdicts = conventions_of(folder).verdicts
-        if coverage.read_sources(folder):
-            problems += coverage.problems(folder)
+        problems, rows, verdicts = faults(folder), collate(folder), conventions_of(folder).verdicts
     except KeyboardInterrupt:
         print("python -m linewise: interrupted; nothing was to be written", file=sys.stderr)
         return 130
     except (OSError, LedgerError, ConventionError) as error:
-        print(f"python -m linewise: {' '.join(str(error).split())} (--help lists the options)", file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"python -m linewise: {line}", file=sys.stderr)
         return 2
+    counts = Counter(row.claim.verdict for row in rows)
     print(", ".join(f"{counts[verdict]} {verdict}" for verdict in verdicts))
+    due = [row for row in rows if row.claim.is_decided]
+    print(f"{sum(row.record is not None for row in due)} of the {len(due)} claims to check have been checked")
     for problem in problems:
         print(f"problem: {problem}")
     return 1 if problems else 0

@@ -20,13 +20,15 @@ A book keeps them in ``linewise.yml`` in its folder; what it leaves out is as in
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from linewise.entries import not_text, wrong_keys
 
 try:  # libyaml reads the tables ten times as fast, where it is
     from yaml import CSafeLoader as SafeLoader
@@ -160,6 +162,16 @@ class Conventions:
         return re.compile(rf"(?:{'|'.join([*words, '[0-9]+'])})(?:\.\d+)* (?:title|p\d+ s\d+)")
 
     @property
+    def examples(self) -> str:
+        """A place in each source, as an example.
+
+        >>> standard().examples, Conventions((Source("t.yml"), Source("e.yml", "essay")), {}, {}, {}).examples
+        ("'2 p1 s3'", "'2 p1 s3', 'essay.2 p1 s3'")
+        """
+        words = dict.fromkeys(source.places for source in self.sources) or {"": None}
+        return ", ".join(f"'{word}.2 p1 s3'" if word else "'2 p1 s3'" for word in words)
+
+    @property
     def letters(self) -> str:
         """The letters before the numbers of equations, all of them."""
         return "".join(source.equations for source in self.sources)
@@ -216,13 +228,14 @@ def _standard_text() -> str:
 
 
 def _read(given: dict[str, Any], where: str) -> Conventions:
-    allowed = [f.name for f in fields(Conventions)]
-    if unknown := sorted(set(map(str, given)) - set(allowed)):
-        raise ConventionError(f"{where}: expected of {', '.join(allowed)}, got {', '.join(unknown)}")
+    if wrong := wrong_keys(given, (), [f.name for f in fields(Conventions)]):
+        raise ConventionError(f"{where}: {wrong}")
     kinds = {"sources": list, "verdicts": dict, "grades": dict, "reasons": dict, "chapters": str, "texts": list}
     for name, kind in kinds.items():
         if name in given and not isinstance(given[name], kind):
             raise ConventionError(f"{where}: {name}: expected a {kind.__name__}, got {given[name]!r}")
+    for name in (*given["verdicts"], *given["grades"]):
+        _text(name, f"{where}: verdicts, grades")
     verdicts = {name: _entry(Verdict, entry, f"{where}: verdicts: {name}") for name, entry in given["verdicts"].items()}
     for name, verdict in verdicts.items():
         if verdict.check not in CHECKS:
@@ -231,22 +244,36 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
                 f"{where}: verdicts: {name}: check: expected one of {expected}, got {verdict.check!r}"
             )
     grades = {name: _entry(Grade, entry, f"{where}: grades: {name}") for name, entry in given["grades"].items()}
+    for name, what in given["reasons"].items():
+        _text(what, f"{where}: reasons: {_text(name, f'{where}: reasons')}")
     return Conventions(
         tuple(_entry(Source, entry, f"{where}: sources") for entry in given["sources"]),
         verdicts,
         grades,
-        {str(name): str(what) for name, what in given["reasons"].items()},
-        given.get("chapters", "chapters"),
-        tuple(map(str, given.get("texts", ()))),
+        given["reasons"],
+        _text(given.get("chapters", "chapters"), f"{where}: chapters"),
+        tuple(_text(folder, f"{where}: texts") for folder in given.get("texts", ())),
     )
+
+
+def _text(value: Any, where: str, *, blank: bool = False) -> str:
+    """Return text that says something; an empty field of YAML is None, and 5.1 without quotes a number."""
+    if not isinstance(value, str) or not (blank or value.strip()):
+        raise ConventionError(f"{where}: {not_text(value)}")
+    return value
 
 
 def _entry(kind: Any, entry: Any, where: str) -> Any:
     """Return a mapping of the file as the dataclass that it describes."""
-    names = [f.name for f in fields(kind)]
-    if not isinstance(entry, dict) or not set(entry) <= set(names):
-        raise ConventionError(f"{where}: expected a mapping of {', '.join(names)}, got {entry!r}")
-    try:
-        return kind(**{name: value if isinstance(value, dict | bool) else str(value) for name, value in entry.items()})
-    except TypeError:
-        raise ConventionError(f"{where}: expected {', '.join(names)}, got {entry!r}") from None
+    needed = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
+    if wrong := wrong_keys(entry, needed, [f.name for f in fields(kind) if f.name not in needed]):
+        raise ConventionError(f"{where}: {wrong}")
+    for name, value in entry.items():
+        if name == "brief" and not isinstance(value, bool):
+            raise ConventionError(f"{where}: brief: expected yes or no, got {value!r}")
+        if name == "titles" and not isinstance(value, dict):
+            raise ConventionError(f"{where}: titles: expected a mapping from sections to titles, got {value!r}")
+        texts = [*value, *value.values()] if name == "titles" else [] if name == "brief" else [value]
+        for text in texts:
+            _text(text, f"{where}: {name}", blank=name in ("places", "equations"))
+    return kind(**entry)

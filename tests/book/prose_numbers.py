@@ -1,9 +1,13 @@
 """Find numbers in a chapter's prose that no cell of the chapter printed or holds.
 
-A number counts when it has a decimal point and at least two significant digits, or at least three significant
-digits. Rounded as the prose rounds it, it must be a number in an output or in the source of a code cell nearby; the
-opening and the closing of a chapter may name every number of it. Displayed formulas, exercises with their solutions,
-and references to sections and equations do not count.
+A number counts when it has a decimal point or at least two significant digits. Rounded as the prose rounds it, it must
+be a number in an output or in the source of a code cell nearby, or one of a formula that is worked out (`formula_rules.
+untrue`); the opening and the closing of a chapter may name every number of it. An exercise with its solution has its
+own cells. Displayed formulas, exponents, indices, and references to sections and equations do not count.
+
+A whole number below ten, in digits or as a word, counts only where it says how many panels a figure has, or how many
+there are of something that the book counts once and for all (`COUNTED`): so many small numbers are in every output
+that a wrong one nearly always is there too.
 """
 
 from __future__ import annotations
@@ -11,9 +15,12 @@ from __future__ import annotations
 import ast
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 
+from formula_rules import formulas, numeric, read
 from notebook_rules import Notebook, text
 
 #: How many cells away a number of the prose may be computed, and how many cells are the opening of a chapter.
@@ -22,6 +29,7 @@ _CLOSING = "## What to remember"
 _SPACE = r"(?:[ ,\u2009\u202f]|\\,|\{,\})"
 #: Digits in groups of three, or in one piece, and perhaps decimals; not the parts of 5.1.4 and not those of a name.
 NUMBER = re.compile(rf"(?<![\w.])(?:\d{{1,3}}(?:{_SPACE}\d{{3}})+(?!\d)|\d+)(?:\.\d+)?(?!\.?\d)(?P<percent>\s*\\?%)?")
+_LABEL = re.compile(r"^:label:.*", re.MULTILINE)
 _PLACE = r"\(?[\d.]*\d\)?"
 NO_STATEMENT = [
     re.compile(r"^([`:]{3,})\{solution-start\}.*?\{solution-end\}", re.MULTILINE | re.DOTALL),
@@ -33,17 +41,51 @@ NO_STATEMENT = [
                rf"(?:(?:,\s+{_PLACE})*,?\s+(?:and|or|to)\s+{_PLACE})?", re.IGNORECASE),
     re.compile(r"\([5AR](?:\.\d+)+\)"),
 ]  # fmt: skip
+_SMALL_PLACES = re.compile(
+    r"\de-?\d+|(?<!\d)10\^(?:\{-?\d+\}|\d)|^#+ \d+\.|\\log_\{?10\}?|[_^]\{-?\d\d\}", re.MULTILINE
+)
+_DIGITS = r"\d+(?:\.\d+)?"
+_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_COUNT = rf"\b(\d+|{'|'.join(_WORDS)})"
+#: What the book counts once and for all: with which words around the number, and how many there are.
+COUNTED = {
+    rf"{_COUNT} (?:(?:small|causal|trained|untrained) )+decoders\b": 4,
+    rf"\bthe {_COUNT} decoders\b": 4,
+    rf"{_COUNT} learned heads\b": 8,
+    rf"{_COUNT} fixed patterns\b": 7,
+    rf"{_COUNT} language pairs\b": 5,
+    r"\b(\d+) heads of (?:the (?:same|trained|book's) |one (?:trained )?|this |its |the )?(?:encoder|model)\b": 72,
+    r"\blayer 6,? head (\d+)": 12,
+    rf"\bsentence of {_COUNT} tokens\b": 18,
+    rf"\bpassage of {_COUNT} tokens\b": 304,
+    rf"{_COUNT} % (?:confidence )?intervals?\b": 95,
+}
+_COUNTED = [re.compile(pattern, re.IGNORECASE) for pattern in COUNTED]
 _PRINTED = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
-def unprinted(notebook: Notebook) -> list[str]:
-    """Return one sentence for each number in the prose that is neither printed nor in the source of a code cell."""
+def unprinted(notebook: Notebook, phrases: Iterable[str] = ()) -> list[str]:
+    """Return one sentence for each number in the prose that is neither printed nor in the source of a code cell.
+
+    What stands in one of the phrases, which somebody has read, does not count.
+    """
     values = within_reach(notebook)
+    worked = [worked_out(words) for words in _shown(notebook)]
     return [
         f"cell {cell}: no code cell nearby prints or holds {number} (... {around} ...)"
-        for cell, number, around in stated(notebook)
-        if not occurs(number, values[cell])
+        for cell, number, around in stated(notebook, phrases)
+        if not occurs(number, values[cell] | worked[cell])
     ]
+
+
+def worked_out(words: str) -> set[float]:
+    r"""Return the numbers of those formulas of a text that hold nothing else.
+
+    >>> sorted(worked_out(r"$x=31$, $2\cdot11=22$"))
+    [2.0, 11.0, 22.0]
+    """
+    chains = [side for _, found in read(formulas(words)) for pair in numeric(found) for side in pair]
+    return {float(n) for side in chains for n in re.findall(_DIGITS, side.tex)} | {side.value.real for side in chains}
 
 
 def within_reach(notebook: Notebook) -> list[set[float]]:
@@ -56,24 +98,35 @@ def within_reach(notebook: Notebook) -> list[set[float]]:
     return [nearby[k] if OPENING <= k < closing else everywhere for k in range(len(cells))]
 
 
-def stated(notebook: Notebook) -> Iterator[tuple[int, str, str]]:
+def stated(notebook: Notebook, phrases: Iterable[str] = ()) -> Iterator[tuple[int, str, str]]:
     """Yield the numbers that the prose states, each with its cell, counted from 0, and the words around it.
 
-    >>> cell = {"cell_type": "markdown", "source": "Of 1 000 rows in Section 5.1.4, 2.5% have $S=0.798$ or 12."}
+    >>> cell = {"cell_type": "markdown", "source": "Of 1 000 rows in Section 5.1.4, 2.5% have $S=0.798$ or 7."}
     >>> [number for _, number, _ in stated({"cells": [cell]})]
     ['1 000', '2.5%', '0.798']
     """
     passages = list(_prose(notebook))
     whole = "\n\n".join(words for _, words in passages)
     ends = list(accumulate(len(words) + 2 for _, words in passages))
-    counted = whole
-    for pattern in NO_STATEMENT:
-        counted = pattern.sub(lambda match: " " * len(match[0]), counted)
-    for match in NUMBER.finditer(counted):
+    for match in _counting(whole, NO_STATEMENT, phrases):
+        cell = next(number for (number, _), end in zip(passages, ends, strict=True) if match.start() < end)
+        yield cell, match[0], _around(whole, match)
+
+
+def _counting(words: str, without: Iterable[re.Pattern[str]], phrases: Iterable[str]) -> Iterator[re.Match[str]]:
+    """Yield the numbers of a text that count."""
+    spelt = [re.compile(r"\s+".join(map(re.escape, phrase.split()))) for phrase in phrases]
+    known = {place for pattern in spelt for match in pattern.finditer(words) for place in range(*match.span())}
+    for pattern in (*without, *_COUNTED, _SMALL_PLACES):
+        words = pattern.sub(lambda match: " " * len(match[0]), words)
+    for match in NUMBER.finditer(words):
         digits = re.sub(r"[^\d]", "", match[0]).lstrip("0")
-        if len(digits) >= (2 if "." in match[0] else 3):
-            cell = next(number for (number, _), end in zip(passages, ends, strict=True) if match.start() < end)
-            yield cell, match[0], " ".join(whole[max(0, match.start() - 40) : match.end() + 25].split())
+        if len(digits) >= (1 if "." in match[0] else 2) and match.start() not in known:
+            yield match
+
+
+def _around(words: str, match: re.Match[str]) -> str:
+    return " ".join(words[max(0, match.start() - 40) : match.end() + 25].split())
 
 
 def occurs(number: str, values: set[float]) -> bool:
@@ -90,12 +143,124 @@ def occurs(number: str, values: set[float]) -> bool:
 
 def computed(cell: Notebook) -> Iterator[float]:
     """Yield the numbers in the source and the outputs of a code cell."""
-    yield from _literals(text(cell["source"]))
+    yield from _of_source(text(cell["source"]))
     for output in cell["outputs"]:
-        yield from _numbers(text(output.get("text", "")))
+        yield from _of_output(text(output.get("text", "")))
         for kind, shown in output.get("data", {}).items():
             if kind.startswith("text/"):
-                yield from _numbers(text(shown))
+                yield from _of_output(text(shown))
+
+
+@cache  # several tests read every notebook
+def _of_source(source: str) -> frozenset[float]:
+    return frozenset(_literals(source))
+
+
+@cache
+def _of_output(shown: str) -> frozenset[float]:
+    return frozenset(_numbers(shown))
+
+
+# --- exercises -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Exercise:
+    """An exercise: what it asks, with its hint, what its solution says, and the cells in the solution."""
+
+    label: str
+    asked: str
+    answered: str
+    cells: list[Notebook]
+
+
+def exercises(notebook: Notebook) -> Iterator[Exercise]:
+    """Yield the exercises of a notebook; one ends where the next, or a section, begins."""
+    words, cells = "", list[Notebook]()
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cells += [cell] if words else []
+            continue
+        for part in re.split(r"^(?=[`:]{3,}\{exercise|#{1,3} )", text(cell["source"]), flags=re.MULTILINE):
+            if re.match(r"[`:]{3,}\{exercise|#", part):
+                yield from _exercise(words, cells)
+                words, cells = ("" if part.startswith("#") else part), []
+            elif words:
+                words += f"\n{part}"
+    yield from _exercise(words, cells)
+
+
+def _exercise(words: str, cells: list[Notebook]) -> Iterator[Exercise]:
+    asked, *answered = re.split(r"^[`:]{3,}\{solution(?:-start)?\}", words, maxsplit=1, flags=re.MULTILINE)
+    if answered:
+        label = re.search(r":label: (\S+)", asked)
+        yield Exercise(label[1] if label else "", asked, answered[0], cells)
+
+
+def unsolved(notebook: Notebook, phrases: Iterable[str] = ()) -> list[str]:
+    """Return one sentence for each number of a solution that neither its cells nor the question nor a sum yields.
+
+    And one for each number of a question that neither the cells nor the solution takes up.
+    """
+    faults = []
+    for exercise in exercises(notebook):
+        yielded = {value for cell in exercise.cells for value in computed(cell)}
+        for part, words, other in (("solution", exercise.answered, exercise.asked),
+                                   ("question", exercise.asked, exercise.answered)):  # fmt: skip
+            values = yielded | worked_out(words) | set(_numbers(other))
+            for match in _counting(words, [_LABEL, *NO_STATEMENT[2:]], phrases):
+                if not occurs(match[0], values):
+                    around = _around(words, match)
+                    faults.append(f"the {part} of {exercise.label}: nothing yields {match[0]} (... {around} ...)")
+    return faults
+
+
+# --- counts --------------------------------------------------------------------------------------
+
+
+def miscounted(notebook: Notebook) -> list[str]:
+    """Return what is counted wrongly: the panels of a figure by its caption or alt text, or what `COUNTED` names."""
+    faults = []
+    for cell, words in _prose(notebook):
+        panels = _panels(notebook["cells"][cell])
+        counts = COUNTED | ({rf"{_COUNT} panels?\b": panels} if panels else {})
+        faults += [f"cell {cell}: {fault}" for fault in wrong_counts(words, counts)]
+    return faults
+
+
+def wrong_counts(words: str, counts: dict[str, int]) -> list[str]:
+    """Return what a text counts wrongly: for each pattern there is one number.
+
+    >>> wrong_counts("Seven patterns and two heads.", {_COUNT + " patterns": 7, _COUNT + " heads": 3})
+    ['two heads, and there are 3']
+    """
+    flat = " ".join(re.sub(r"\$[^$]*\$", "$", words).split())
+    found = [
+        (match, number) for pattern, number in counts.items() for match in re.finditer(pattern, flat, re.IGNORECASE)
+    ]
+    return [f"{match[0]}, and there are {number}" for match, number in found if _count(match[1]) != number]
+
+
+def _panels(cell: Notebook) -> int:
+    """Return how many panels the figure of a cell has; 0 if it shows none."""
+    shown = [text(output.get("data", {}).get("text/plain", "")) for output in cell.get("outputs", [])]
+    counts = [int(match[1]) for words in shown if (match := re.match(r"<figure: (\d+) panel", words))]
+    return sum(counts)
+
+
+def _count(word: str) -> int:
+    return int(word) if word.isdigit() else _WORDS.index(word.lower())
+
+
+# --- what a notebook says, and what it computes ----------------------------------------------------
+
+
+def _shown(notebook: Notebook) -> list[str]:
+    """Return what each cell says to its reader."""
+    said = [""] * len(notebook["cells"])
+    for number, words in _prose(notebook):
+        said[number] += f"\n{words}"
+    return said
 
 
 def _prose(notebook: Notebook) -> Iterator[tuple[int, str]]:

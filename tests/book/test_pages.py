@@ -1,15 +1,20 @@
-"""The pictures of pages that somebody wrote say what one sees, and one that does not is noticed."""
+"""The pictures of pages say what one sees, links lead where their text says, and the README's numbers are right."""
 
 from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import bench
 import stamps
-from page_rules import dead_paths, pictures, poor_pictures
+from attnlab.recall.sweep import grid as recall_models
+from attnlab.translation.sweep import grid as translation_models
+from page_rules import LINK, Contents, beside, dead_paths, mistimed, pictures, poor_pictures
+from prose_numbers import COUNTED, wrong_counts
 
 PAGES = [*sorted(stamps.ROOT.glob("*.md")), *sorted(stamps.ROOT.glob("guide/*.md")), *stamps.notebooks()]
 README = stamps.ROOT / "README.md"
@@ -78,3 +83,159 @@ GOOD = "A line that rises from zero to six over fifty steps."
 )
 def test_a_poor_picture_is_noticed(picture: str, good: bool) -> None:
     assert (poor_pictures(f"# A page\n\n{picture}\n", stamps.ROOT) == []) is good
+
+
+# --- links ---------------------------------------------------------------------------------------
+
+#: Where a link leads whose text has no word of the page: what "it" is, and names that two pages share.
+KNOWN = {
+    "MIT": "LICENSE",
+    "CC BY 4.0": "LICENSE-TEXT",
+    "a second book": "examples/least_squares/README.md",
+    "examples/least_squares": "examples/least_squares/README.md",
+    "intro: what they are": "guide/sources.md",
+    "gallery: their own page": "play.md",
+    "play: the scores themselves": "chapters/sparsity/identity_attention.ipynb",
+    "reuse: attention matrix": "chapters/matrix/stochastic_matrix.ipynb",
+    "associative_recall: softmax": "chapters/sparsity/exponential.ipynb",
+    "associative_recall: formula for decay": "chapters/sparsity/decay.ipynb",
+    "comparison: No eigenvalue of a row-stochastic matrix has a modulus above 1": "chapters/matrix/eigenvalues.ipynb",
+    "comparison: its chapter": "chapters/linear_cost/random_features.ipynb",
+    "comparison: linear attention": "chapters/linear_cost/linear_time.ipynb",
+    "experts: its chapter": "chapters/matrix/effective_rank.ipynb",
+    "fixed_patterns: the chapter on them": "chapters/matrix/stochastic_matrix.ipynb",
+    "frozen_projections: another chapter": "chapters/linear_cost/random_features.ipynb",
+    "linear_time: No finite number of features does that": "chapters/matrix/low_rank_computation.ipynb",
+    "low_resource: Haar measure": "chapters/linear_cost/orthogonal_features.ipynb",
+    "low_resource: nearest word": "chapters/fixed_attention/fixed_patterns.ipynb",
+    "positional_heads: the chapter on them": "chapters/matrix/stochastic_matrix.ipynb",
+    "random_features: their own": "chapters/linear_cost/orthogonal_features.ipynb",
+    "scaling: chapter of its own": "chapters/operator/saturation.ipynb",
+    "sinusoidal_positions: the chapter on queries and keys": "chapters/operator/query_match_aggregate.ipynb",
+    "sparse_and_dense: chapter on it": "chapters/matrix/effective_rank.ipynb",
+    "sparse_patterns: chapter on them": "chapters/matrix/stochastic_matrix.ipynb",
+}
+LINKED = {page.relative_to(stamps.ROOT).as_posix(): page for page in PAGES}
+
+
+@cache
+def contents() -> Contents:
+    files = ["LICENSE", "LICENSE-TEXT", "CITATION.cff", "examples/least_squares/README.md", "pyproject.toml",
+             "reference/glossary.md", "reference/notation.md"]  # fmt: skip
+    titles = {name: re.search(r"^# (.*)", prose(page), re.MULTILINE) for name, page in LINKED.items()}
+    names = {name: title[1] if title else "" for name, title in titles.items()} | dict.fromkeys(files, "")
+    listed = re.findall(r"(?:root|file): (\S+)", (stamps.ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    paths = [name for stem in listed for name in (f"{stem}.ipynb", f"{stem}.md") if name in names]
+    return Contents(names, paths, KNOWN)
+
+
+@pytest.mark.parametrize("page", LINKED)
+def test_links_lead_where_their_text_says(page: str) -> None:
+    assert contents().misled(page, prose(LINKED[page])) == []
+
+
+def test_no_known_text_is_told_by_its_words() -> None:
+    plain = Contents(contents().names, contents().order, {})
+    told = set()
+    for page in LINKED:
+        for text, target in LINK.findall(prose(LINKED[page])):
+            if plain.misled(page, f"[{text}]({target})") == []:
+                told |= {" ".join(text.split()), f"{Path(page).stem}: {' '.join(text.split())}"}
+    assert [name for name in KNOWN if name in told] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "old", "new"),
+    [
+        ("README.md", "[CC BY 4.0](LICENSE-TEXT)", "[CC BY 4.0](LICENSE)"),
+        ("README.md", "[MIT](LICENSE)", "[MIT](LICENSE-TEXT)"),
+        ("chapters/matrix/experts.ipynb", "[chapter on rank](rank.ipynb)", "[chapter on rank](effective_rank.ipynb)"),
+        ("chapters/operator/softmax.ipynb", "[next chapter](saturation.ipynb)", "[next chapter](scaling.ipynb)"),
+        ("chapters/sparsity/decay.ipynb", "[next chapter](associative_recall", "[next chapter](concentration"),
+        ("chapters/operator/softmax.ipynb", "[gradients](gradients.ipynb)", "[gradients](projections.ipynb)"),
+        (
+            "guide/findings.ipynb",
+            "on gradients](../chapters/operator/gradients",
+            "on gradients](../chapters/operator/cost",
+        ),
+        ("chapters/matrix/experts.ipynb", "[its chapter](effective_rank.ipynb)", "[its chapter](rank.ipynb)"),
+    ],
+)
+def test_a_link_that_leads_elsewhere_is_noticed(page: str, old: str, new: str) -> None:
+    words = prose(LINKED[page])
+    assert old in words
+    assert len(contents().misled(page, words.replace(old, new))) == words.count(old)
+
+
+def test_any_link_between_pages_that_is_led_to_another_chapter_is_noticed() -> None:
+    chapters = [name for name in contents().order if "chapters/" in name]
+    for page in LINKED:
+        for text, target in LINK.findall(prose(LINKED[page])):
+            path, name = beside(page, target), " ".join(text.split())
+            if path in chapters and not re.search("later|earlier", name):
+                other = chapters[chapters.index(path) - 1]
+                assert not contents().leads(page, name, other), (page, name)
+
+
+# --- the README's numbers ------------------------------------------------------------------------
+
+BUDGETS = {
+    "`make book`, the first time after installation": bench.BOOK_BUDGET,
+    "`make book`, nothing changed": bench.UNCHANGED_BUDGET,
+    "`make test` after `make book`": bench.TEST_BUDGET,
+    "the notebook of one chapter, on average": bench.NOTEBOOK_BUDGET,
+}
+
+
+@cache
+def counts() -> dict[str, int]:
+    site = (stamps.ROOT / "tests" / "site" / "browser_checks.py").read_text(encoding="utf-8")
+    weight = re.search(r"^MOST_BYTES, MOST_REQUESTS, \w+ = ([\d_]+), (\d+)", site, re.MULTILINE)
+    assert weight
+    return COUNTED | {
+        r"the (\d+) small models": len(recall_models()),
+        r"the (\d+) small encoder-decoder models": len(translation_models()),
+        r"at most (\d+) MB in": int(weight[1]) // 1_000_000,
+        r"in at most (\d+) files": int(weight[2]),
+    }
+
+
+def test_the_readme_counts_and_times_rightly() -> None:
+    words = prose(README)
+    assert wrong_counts(words, counts()) == []
+    assert mistimed(words, BUDGETS) == []
+    flat = " ".join(words.split())
+    assert [pattern for pattern in counts().keys() - COUNTED.keys() if not re.search(pattern, flat)] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1710 small", "1711 small"),
+        ("190 small", "180 small"),
+        ("seven fixed patterns", "six fixed patterns"),
+        ("at most 1 MB", "at most 2 MB"),
+        ("25 files", "52 files"),
+    ],
+)
+def test_a_wrong_count_of_the_readme_is_noticed(old: str, new: str) -> None:
+    flat = " ".join(prose(README).split())
+    assert old in flat
+    assert len(wrong_counts(flat.replace(old, new), counts())) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("180 s", "170 s"),
+        ("| 480 s", "| 840 s"),
+        ("| 83 %", "| 38 %"),
+        ("| 90 %", "| 60 %"),
+        ("| 271 |", "| 127 |"),
+        ("nothing changed", "once more"),
+    ],
+)
+def test_a_wrong_time_of_the_readme_is_noticed(old: str, new: str) -> None:
+    words = prose(README)
+    assert words.count(old) == 1
+    assert mistimed(words.replace(old, new), BUDGETS)

@@ -56,6 +56,9 @@ FILES = {
 ALWAYS = {"eager/sheet.mplstyle"}
 
 
+SETTINGS = "testpaths = ['tests']\npythonpath = ['code']\n"
+
+
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
     for name, text in FILES.items():
@@ -182,7 +185,7 @@ def book(sources: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tests.mkdir(parents=True)
     contents = {
         "chapters/part/a.claims.yml": "1", "chapters/part/b.claims.yml": "1", "chapters/sources/a.yml": "1",
-        "constraints.txt": "1", "pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = ['tests']\n",
+        "constraints.txt": "1", "pyproject.toml": f"[tool.pytest.ini_options]\n{SETTINGS}",
         "tests/conftest.py": "import single\n", "tests/package/helper.py": "from pack import alone\n",
         "tests/package/test_left.py": "from pack import left\ndef test_it(): pass\n",
         "tests/package/test_alone.py": "from helper import alone\ndef test_it(): pass\n",
@@ -325,7 +328,7 @@ def test_a_file_is_left_out_when_all_its_tests_have_passed_and_nothing_it_reache
     for name, text in OUTCOMES.items():
         (sources / "tests" / name).write_text(text, encoding="utf-8")
     options = "['--doctest-modules', '-q', '-p', 'no:cacheprovider']"
-    settings = f"testpaths = ['tests']\npythonpath = ['code']\naddopts = {options}\n"
+    settings = f"{SETTINGS}addopts = {options}\n"
     (sources / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{settings}", encoding="utf-8")
 
     def run(*options: str, ci: str = "") -> tuple[int, str]:

@@ -19,10 +19,15 @@ import pytest
 
 import bench
 import execute
+import figure_scripts
 import forked_kernels
 import prove
+import publish
+import readable_notebook
 import stamps
 from fabricated import code
+from linewise.ledger import LedgerError
+from linewise.ledger.collate import prose_of, records_of
 
 ENVIRONMENT = stamps.ROOT / "tools" / "environment.sh"
 
@@ -118,12 +123,75 @@ def test_execute_says_what_it_cannot_find(elsewhere: Path, what: str, capsys: py
     assert f"{what}: expected a notebook or a folder" in capsys.readouterr().err
 
 
-def test_execute_reports_a_file_that_is_no_notebook(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = elsewhere / "text.ipynb"
-    path.write_text("not JSON", encoding="utf-8")
+def notebook(**changes: Any) -> str:
+    """A notebook of one cell in JSON, with other parts."""
+    return json.dumps({"cells": [code("1", 1)], "metadata": {}, "nbformat": 4, "nbformat_minor": 5} | changes)
+
+
+#: What is no notebook, though some of it is JSON.
+NO_NOTEBOOKS: dict[str, str | bytes] = {
+    "words": "not JSON", "empty": "", "a bracket": "{", "a list": "[]", "a number": "3", "null": "null",
+    "an object": "{}",
+    "100,000 brackets": "[" * 100_000, "Latin-1": "\xe4".encode("latin-1"), "a mark of order": "\ufeff" + notebook(),
+    "format 99": notebook(nbformat=99), "format 3": notebook(nbformat=3), "a format in words": notebook(nbformat="4"),
+    "no cells": json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}}), "cells: 3": notebook(cells=3),
+    "a cell in a number": notebook(cells=[3]), "a cell of another type": notebook(cells=[{"cell_type": "heading"}]),
+    "a source in a number": notebook(cells=[code("1", 1) | {"source": 3}]),
+    "lines in numbers": notebook(cells=[code("1", 1) | {"source": [3]}]),
+    "outputs in a number": notebook(cells=[code("1", 1) | {"outputs": 3}]),
+    "an output in words": notebook(cells=[code("1", 1) | {"outputs": ["a"]}]),
+    "metadata in a list": notebook(metadata=[]),
+    "a cell's metadata in a list": notebook(cells=[code("1", 1) | {"metadata": []}]),
+    "an id in a number": notebook(cells=[code("1", 1) | {"id": 3}]),
+    "one id twice": notebook(cells=[code("1", 1) | {"id": "a"}, code("2", 2) | {"id": "a"}]),
+    "half a surrogate": notebook(cells=[code("half", 1)]).replace("half", r"\ud800"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NO_NOTEBOOKS)
+def test_each_tool_says_of_what_is_no_notebook_that_it_is_none(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    path, given = elsewhere / "text.ipynb", NO_NOTEBOOKS[kind]
+    content = given if isinstance(given, bytes) else given.encode()
+    path.write_bytes(content)
     assert execute.main([str(path)]) == 1
-    assert path.read_text(encoding="utf-8") == "not JSON"
-    assert "text.ipynb" in capsys.readouterr().err
+    assert path.read_bytes() == content
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first.startswith("text.ipynb: ") and " expected " in first and rest == ["", "The file is as it was."]
+    assert prove.main([str(path)]) == 1
+    assert "NOT PROVED text.ipynb: " in capsys.readouterr().out
+    assert publish.main(["--check", "--notebooks", str(path), "--out", str(elsewhere)]) == 1
+    assert capsys.readouterr().err.startswith("publish: text.ipynb: ")
+    with pytest.raises(ValueError, match=r"^text\.ipynb: .*expected "):
+        figure_scripts.read([path], elsewhere)
+    assert readable_notebook.main([str(path)]) == 0  # git shows what is there
+    assert linewise_says(path)
+
+
+def linewise_says(path: Path) -> bool:
+    """Whether the engine reads a file, or says that it is no notebook."""
+    for read in (records_of, prose_of):
+        try:
+            read(path)
+        except LedgerError as error:
+            assert "expected a notebook, got" in str(error)
+    return True
+
+
+def test_a_notebook_that_deletes_itself_is_kept(elsewhere: Path) -> None:
+    path = write(elsewhere / "gone.ipynb", code("import os\nos.remove('gone.ipynb')", None))
+    assert execute.main([str(path)]) == 0
+    assert json.loads(path.read_text(encoding="utf-8"))["cells"][0]["execution_count"] == 1
+    before = write(path, code("import os\nos.remove('gone.ipynb')\n1 / 0", None)).read_bytes()
+    assert execute.main([str(path)]) == 1 and path.read_bytes() == before
+
+
+def test_cells_without_an_id_get_the_same_ones_each_time(elsewhere: Path) -> None:
+    cell = {key: value for key, value in code("1", None).items() if key != "id"}
+    path = write(elsewhere / "a.ipynb", cell, cell)
+    assert execute.main([str(path)]) == 0
+    assert [c["id"] for c in json.loads(path.read_text(encoding="utf-8"))["cells"]] == ["cell-1", "cell-2"]
 
 
 def test_prove_rejects_a_cell_that_was_never_executed(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,7 +313,7 @@ def test_an_interrupted_run_says_so_in_one_line_and_is_resumed(tmp_path: Path, t
     slow = write(tmp_path / "chapters" / "b.ipynb", code("x = 2", 1), code(waits, 2))
     before = slow.read_bytes()
     command = ["make", target, f"VENV={sys.prefix}", "INSTALL=no"]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "ALL"))}
     options: Any = {"cwd": tmp_path, "env": environment, "text": True, "start_new_session": True}
     # Where the tests run in the background, Ctrl-C is ignored, and no program below could hear it.
     options["preexec_fn"] = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)

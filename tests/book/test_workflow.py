@@ -13,7 +13,10 @@ import stamps
 
 WORKFLOWS = {path.name: path.read_text("utf-8") for path in sorted((stamps.ROOT / ".github/workflows").glob("*.yml"))}
 #: The rights of jobs that have more, or others, than to read the repository.
-RIGHTS = {"book.yml": {"publish": {"pages": "write", "id-token": "write"}}}
+RIGHTS = {
+    "book.yml": {"publish": {"pages": "write", "id-token": "write"}},
+    "release.yml": {"publish": {"contents": "write"}, "index": {"id-token": "write"}},
+}
 
 
 def movable(workflow: str) -> list[str]:
@@ -60,6 +63,15 @@ def test_a_workflow_is_pinned_limited_and_calls_what_is_there(name: str) -> None
     assert rights(workflow) == RIGHTS.get(name, {})
     assert "secrets." not in WORKFLOWS[name] and "pull_request_target" not in WORKFLOWS[name]
     assert all(job.get("timeout-minutes") or (job["runs-on"] and "needs" in job) for job in workflow["jobs"].values())
+
+
+def test_what_is_published_is_what_was_made_and_checked() -> None:
+    jobs = yaml.safe_load(WORKFLOWS["release.yml"])["jobs"]
+    assert "make release" in str(jobs["make"]) and jobs["make"]["steps"][-1]["with"]["path"] == "_build/release"
+    for name in ("publish", "index"):
+        uses = [step["uses"].partition("@")[0] for step in jobs[name]["steps"] if "uses" in step]
+        assert uses[0] == "actions/download-artifact" and "actions/checkout" not in uses
+        assert "sha256sum --check --strict" in str(jobs[name]["steps"])
 
 
 @pytest.mark.parametrize("action", ["actions/checkout@v4", "actions/checkout@main", "actions/cache@5a3ec84"])

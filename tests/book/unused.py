@@ -20,11 +20,14 @@ Definition = ast.FunctionDef | ast.ClassDef
 def unused(root: Path) -> list[str]:
     """Return the public top-level functions and classes below ``root/code`` that only tests may name.
 
+    A module whose name begins with one underscore has none.
+
     A name counts where a notebook's cell, a program or another module takes it from the module or from a package above
     it, where a page has it in its code, and where something that counts uses it in its own module. That a package hands
     a name on does not count.
     """
-    modules = {_dotted(path, root): path for path in sorted(root.glob("code/*/**/*.py"))}
+    files = sorted(root.glob("code/*/**/*.py"))
+    modules = {_dotted(path, root): path for path in files if not re.match("_[a-z]", path.name)}
     trees = {name: _parsed(path.read_text(encoding="utf-8")) for name, path in modules.items()}
     packages = {name.partition(".")[0] for name in modules}
     outside = [_parsed(path.read_text(encoding="utf-8")) for path in _files(root, PROGRAMS)]

@@ -325,13 +325,85 @@ def test_the_norm_of_a_layer_has_its_epsilon(tmp_path: Path) -> None:
         ({"num_attention_heads": 24}, "multiple of num_attention_heads"),
         ({"intermediate_size": 19}, r"encoder.layer.0.intermediate.dense.weight of shape \(19, 12\), got \(20, 12\)"),
         ({"num_hidden_layers": 3}, "encoder.layer.2.attention.output.LayerNorm.weight of shape .*, got none"),
-        ({"position_embedding_type": "relative_key"}, "BERT-layout model with gelu and absolute positions"),
+        ({"model_type": "ernie"}, "model_type: expected one of bert, roberta, xlm-roberta, camembert, got 'ernie'"),
+        ({"model_type": None}, "model_type: expected one of .*, got None"),
+        ({"pad_token_id": 1}, "model_type: expected one of .* beside pad_token_id = 1, got none"),
+        ({"architectures": ["JinaBertModel"]}, "architectures: expected names of classes that begin with Bert, got"),
+        ({"architectures": "BertModel"}, "architectures: expected names of classes that begin with Bert, got"),
+        (
+            {"position_embedding_type": "relative_key"},
+            "position_embedding_type: .* got 'relative_key'",
+        ),
+        ({"position_embedding_type": "alibi"}, "position_embedding_type: expected 'absolute', got 'alibi'"),
+        ({"hidden_act": "gelu_new"}, "hidden_act: expected 'gelu', got 'gelu_new'"),
+        ({"is_decoder": True}, "is_decoder: expected False, got True"),
+        ({"add_cross_attention": True}, "add_cross_attention: expected False, got True"),
+        ({"pruned_heads": {"0": [1]}}, r"pruned_heads: expected \{\}, got \{'0': \[1\]\}"),
+        ({"num_key_value_heads": 1}, "expected settings that are known to change nothing, got num_key_value_heads = 1"),
+        ({"use_task_id": True}, "known to change nothing, got use_task_id = True"),
+        ({"auto_map": {}}, "known to change nothing, got auto_map"),
+        ({"quantization_config": {}}, "known to change nothing, got quantization_config"),
+        ({"vocab_size": 9}, r"embeddings.word_embeddings.weight of shape \(9, 12\), got \(8, 12\)"),
+        ({"max_position_embeddings": 0}, "max_position_embeddings: expected a positive size, got 0"),
+        ({"type_vocab_size": 3}, r"token_type_embeddings.weight of shape \(3, 12\), got \(2, 12\)"),
+        ({"num_hidden_layers": 1}, "parameters of 1 layers in BERT's layout, got one more, encoder.layer.1"),
+        ({"model_type": "roberta", "pad_token_id": None}, "pad_token_id: expected the number of a token, got None"),
+        ({"model_type": "roberta", "pad_token_id": 15}, "pad_token_id: expected less than 15, got 15"),
     ],
 )
 def test_a_model_of_another_make_is_named(tmp_path: Path, options: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=f"directory: .*{words}"):
         load_encoder(make_toy(tmp_path / "model", **options))
     assert load_encoder(make_toy(tmp_path / "good", hidden_act="gelu", position_embedding_type="absolute")).layers == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "words"),
+    [
+        (
+            "embeddings.task_type_embeddings.weight",
+            np.ones((3, WIDTH)),
+            "got one more, embeddings.task_type",
+        ),
+        ("encoder.layer.0.attention.self.distance_embedding.weight", np.ones((31, 4)), "got one more, encoder.layer.0"),
+        ("encoder.layer.0.crossattention.self.query.weight", np.ones((WIDTH, WIDTH)), "got one more, encoder.layer.0"),
+        ("bert.embeddings.LayerNorm.weight", np.ones(WIDTH), "expected each parameter once, got"),
+        ("embeddings.LayerNorm.weight", np.full(WIDTH, np.inf), "expected finite numbers in the parameter embeddings"),
+        ("embeddings.LayerNorm.weight", np.ones(WIDTH, int), "LayerNorm.weight in floating-point numbers, got int64"),
+    ],
+)
+def test_a_parameter_that_is_not_known_is_named(toy: Path, name: str, array: np.ndarray, words: str) -> None:
+    save_file = pytest.importorskip("safetensors.numpy").save_file
+    unread = {"embeddings.position_ids": np.arange(16), "pooler.dense.bias": np.ones(WIDTH), "cls.x": np.ones(2)}
+    save_file(toy_parameters("") | unread, toy / "model.safetensors")
+    load_encoder(toy)
+    save_file(toy_parameters("") | {name: array}, toy / "model.safetensors")
+    with pytest.raises(ValueError, match=f"directory: .*{words}"):
+        load_encoder(toy)
+
+
+def test_positions_of_roberta_count_tokens_from_padding_on(tmp_path: Path) -> None:
+    """The toy as RoBERTa is the toy as BERT with its table of positions shifted; padding has a row of its own."""
+    bert = load_encoder(make_toy(tmp_path / "bert"))
+    roberta = load_encoder(make_toy(tmp_path / "roberta", model_type="roberta", pad_token_id=2))
+    assert (roberta.padding, roberta.longest, bert.padding, bert.longest) == (2, 13, None, 16)
+    table = "embeddings.position_embeddings.weight"
+    for ids, rows in (([1, 4, 5], [3, 4, 5]), ([1, 2, 4, 2, 5], [3, 2, 4, 2, 5])):
+        shifted = dataclasses.replace(bert, parameters=bert.parameters | {table: bert.parameters[table][rows]})
+        np.testing.assert_array_equal(roberta.queries_and_keys(ids), shifted.queries_and_keys(ids))
+
+
+def test_an_adapter_and_a_second_type_are_named(toy: Path) -> None:
+    tokenizer = json.loads((toy / "tokenizer.json").read_text())
+    part = {"SpecialToken": {"id": "[CLS]", "type_id": 2}}, {"Sequence": {"id": "A", "type_id": 0}}
+    special = {"[CLS]": {"id": "[CLS]", "ids": [1], "tokens": ["[CLS]"]}}
+    processor = {"type": "TemplateProcessing", "single": part, "pair": part, "special_tokens": special}
+    (toy / "tokenizer.json").write_text(json.dumps(tokenizer | {"post_processor": processor}))
+    with pytest.raises(ValueError, match=r"directory: .* gives one text the type 0, got \[2, 0\]"):
+        tokenize(toy, "ran", longest=9)
+    (toy / "adapter_config.json").write_text("{}")
+    with pytest.raises(ValueError, match="directory: expected a model by itself, got .* with an adapter"):
+        load_encoder(toy)
 
 
 def test_ids_run_over_the_vocabulary_and_the_positions(toy: Path) -> None:

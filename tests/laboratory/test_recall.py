@@ -24,16 +24,12 @@ from hypothesis import strategies as st
 from attnlab.recall import results, task
 from attnlab.recall.table import (
     ATTENTION_NAMES,
-    COLUMNS,
-    MEASURES,
     PARAMETERS,
     RATES,
     SEEDS,
-    SETTINGS,
     STANDARD,
     TABLE,
     check_parameter,
-    read_table,
 )
 from attnmath import sparsity
 
@@ -45,8 +41,9 @@ joblib = pytest.importorskip("joblib")
 from tqdm import tqdm  # noqa: E402
 
 from attnlab.recall import models, sweep, training  # noqa: E402
+from attnlab.recall.sweep import SWEEP  # noqa: E402
 from attnlab.sweeps import tables  # noqa: E402
-from attnlab.sweeps.runs import must_be_finite, schedule  # noqa: E402
+from attnlab.sweeps.training import must_be_finite, schedule  # noqa: E402
 
 
 def small(seed: int = 0, **changes) -> training.Settings:
@@ -147,7 +144,7 @@ def test_all_attentions_have_equally_many_parameters() -> None:
 
 def test_a_short_training_recalls_better_than_chance() -> None:
     row = training.run(small(width=16, steps=150, rate=3e-2))
-    assert row["recall"] > 3 / task.VALUES and set(COLUMNS) == set(row) and row["device"] == "cpu"
+    assert row["recall"] > 3 / task.VALUES and set(TABLE.columns) == set(row) and row["device"] == "cpu"
     assert 1 <= row["support"] <= 6 and 6**-0.5 <= row["S"] <= 1 and 1 / 6 < row["target"] <= 1
     assert row["validation"] != row["recall"] and abs(row["validation"] - row["recall"]) < 0.1
 
@@ -198,27 +195,25 @@ def test_an_interrupted_sweep_does_only_what_is_missing(tmp_path: Path, monkeypa
         done.append(settings)
         return training.run(settings, device)
 
-    monkeypatch.setattr(sweep, "run", interrupted)
     with pytest.raises(KeyboardInterrupt), joblib.parallel_config(backend="sequential"):
-        sweep.sweep(runs, path, progress=False)
-    assert len(read_table(path)) == 2
+        dataclasses.replace(SWEEP, run=interrupted).carry_out(runs, path, progress=False)
+    assert len(TABLE.read(path)) == 2
     path.write_text(path.read_text() + "softmax,1,False,2,4,8,3,8", encoding="utf-8")  # as if cut off within a line
-    monkeypatch.setattr(sweep, "run", training.run)
     bars = []
-    monkeypatch.setattr(sweep, "tqdm", lambda **options: bars.append(options) or tqdm(**options))
-    assert sweep.sweep(runs, path, progress=False, jobs=1) == 2
+    monkeypatch.setattr("attnlab.sweeps.runs.tqdm", lambda **options: bars.append(options) or tqdm(**options))
+    assert SWEEP.carry_out(runs, path, progress=False, jobs=1) == 2
     assert (bars[0]["initial"], bars[0]["total"]) == (2, 4)
-    assert sweep.sweep(runs, path, progress=False, jobs=1) == 0
-    assert [row["seed"] for row in read_table(path)] == [0, 1, 2, 3]
+    assert SWEEP.carry_out(runs, path, progress=False, jobs=1) == 0
+    assert [row["seed"] for row in TABLE.read(path)] == [0, 1, 2, 3]
 
 
 def test_a_local_dask_cluster_gives_the_same_table(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     runs = [small(seed) for seed in range(3)]
-    sweep.sweep(runs, tmp_path / "here.csv", progress=False, jobs=1)
+    SWEEP.carry_out(runs, tmp_path / "here.csv", progress=False, jobs=1)
     cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
     with cluster, distributed.Client(cluster), joblib.parallel_config(backend="dask"):
-        assert sweep.sweep(runs, tmp_path / "cluster.csv", progress=False) == 3
+        assert SWEEP.carry_out(runs, tmp_path / "cluster.csv", progress=False) == 3
     assert (tmp_path / "cluster.csv").read_text() == (tmp_path / "here.csv").read_text()
 
 
@@ -280,7 +275,40 @@ def test_ctrl_c_says_how_to_resume(tmp_path: Path) -> None:
     status, lines = last_lines(process)
     assert status in (130, -signal.SIGINT) and len(lines) == 1  # see test_commands
     assert "interrupted" in lines[0] and str(path) in lines[0] and "same command" in lines[0]
-    assert 2 <= len(read_table(path)) < 1500
+    assert 2 <= len(TABLE.read(path)) < 1500
+
+
+def members(session: int) -> list[str]:
+    """The processes of a session that are there."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, sid = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(sid) == session and state != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+def test_ctrl_c_three_times_leaves_no_process_and_says_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    given = ("--out", str(path), "--jobs", "2", "--steps", "4", "--seeds", *map(str, range(500)))
+    process = command(*given, start_new_session=True, preexec_fn=hear_ctrl_c)
+    while not path.exists() or path.read_text().count("\n") < 3:
+        assert process.poll() is None
+        time.sleep(0.02)
+    for _ in range(3):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.05)
+    status, lines = last_lines(process)
+    assert status in (130, -signal.SIGINT) and len(lines) == 1 and "interrupted" in lines[0]
+    end = time.monotonic() + 10
+    while members(process.pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert members(process.pid) == []
 
 
 def test_a_full_disk_is_one_line_and_the_next_run_goes_on(tmp_path: Path) -> None:
@@ -289,10 +317,10 @@ def test_a_full_disk_is_one_line_and_the_next_run_goes_on(tmp_path: Path) -> Non
     limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
     status, lines = last_lines(command(*few, preexec_fn=limit))
     assert status == 1 and len(lines) == 1 and str(path) in lines[0] and "File too large" in lines[0]
-    assert 0 < len(read_table(path)) < 60 and not list(tmp_path.glob("*.part"))
+    assert 0 < len(TABLE.read(path)) < 60 and not list(tmp_path.glob("*.part"))
     runs = sweep.grid(["pairs"], ["decay"], range(20), [0.01], steps=2)
-    before = len(read_table(path))
-    assert sweep.sweep(runs, path, progress=False, jobs=1) == 60 - before and len(read_table(path)) == 60
+    before = len(TABLE.read(path))
+    assert SWEEP.carry_out(runs, path, progress=False, jobs=1) == 60 - before and len(TABLE.read(path)) == 60
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
@@ -319,12 +347,12 @@ def test_a_missing_extra_is_named(tmp_path: Path, missing: str) -> None:
 def test_two_sweeps_into_one_table_do_not_repeat_a_run(tmp_path: Path) -> None:
     path, runs = tmp_path / "t.csv", [small(seed) for seed in range(2)]
     with TABLE.locked(path), pytest.raises(ValueError, match="path: expected a table that no other sweep writes"):
-        sweep.sweep(runs, path, progress=False, jobs=1)
-    assert sweep.sweep(runs, path, progress=False, jobs=1) == 2
+        SWEEP.carry_out(runs, path, progress=False, jobs=1)
+    assert SWEEP.carry_out(runs, path, progress=False, jobs=1) == 2
     twice = path.read_text()
     path.write_text(twice + "".join(twice.splitlines(keepends=True)[1:]))
-    assert len(read_table(path)) == 2, "a run that occurs twice counts once"
-    assert sweep.sweep([*runs, small(2)], path, progress=False, jobs=1) == 1
+    assert len(TABLE.read(path)) == 2, "a run that occurs twice counts once"
+    assert SWEEP.carry_out([*runs, small(2)], path, progress=False, jobs=1) == 1
     assert len(path.read_text().splitlines()) == 4
 
 
@@ -355,7 +383,7 @@ def test_the_shipped_table_is_complete() -> None:
     assert hashlib.sha256(stored.read_bytes()).hexdigest() == record["sha256"]
     assert record["command"].startswith("python -m attnlab.recall") and "torch" in record["versions"]
     assert record["devices"] == ["cpu"] and record["seed"] == list(SEEDS) and record["rate"] == list(RATES)
-    assert {sweep.Settings(**{k: row[k] for k in SETTINGS}) for row in rows} == set(sweep.grid())
+    assert {sweep.Settings(**{k: row[k] for k in TABLE.settings}) for row in rows} == set(sweep.grid())
 
 
 def test_best_cells_choose_the_rate_by_validation() -> None:
@@ -398,10 +426,10 @@ def test_best_cells_choose_the_rate_by_validation() -> None:
             "device: expected one that torch finds here, such as cpu",
         ),
         (lambda: training.run(small(), 3), TypeError, "device: expected"),
-        (lambda: sweep.sweep([], "t.csv", device="abacus"), ValueError, "device: expected one that torch finds"),
-        (lambda: sweep.sweep([1], "t.csv"), TypeError, "settings: expected an attnlab Settings, got int"),
-        (lambda: sweep.sweep([], 3), TypeError, "path: expected a path"),
-        (lambda: sweep.sweep([], "t.csv", jobs=0), ValueError, "jobs: expected a number of processes"),
+        (lambda: SWEEP.carry_out([], "t.csv", device="abacus"), ValueError, "device: expected one that torch finds"),
+        (lambda: SWEEP.carry_out([1], "t.csv"), TypeError, "settings: expected an attnlab Settings, got int"),
+        (lambda: SWEEP.carry_out([], 3), TypeError, "path: expected a path"),
+        (lambda: SWEEP.carry_out([], "t.csv", jobs=0), ValueError, "jobs: expected a number of processes"),
         (lambda: training.run(None), TypeError, "settings: expected an attnlab Settings"),
         (lambda: training.measure(None, small()), TypeError, "model: expected an attnlab Recaller"),
         (lambda: models.Recaller("decay", 0.5, 4, 8, None), TypeError, "generator: expected an? torch Generator"),
@@ -421,13 +449,17 @@ def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
 
 @pytest.mark.parametrize(
     "text, words",
-    [("a,b\n", "expected a table"), ("\x00\x01\n", "expected a table"), (",".join(COLUMNS) + "\nx,1\n", "in line 2")],
+    [
+        ("a,b\n", "expected a table"),
+        ("\x00\x01\n", "expected a table"),
+        (",".join(TABLE.columns) + "\nx,1\n", "in line 2"),
+    ],
 )
 def test_a_foreign_table_is_refused_and_left_alone(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=words):
-        sweep.sweep([small()], path, progress=False, jobs=1)
+        SWEEP.carry_out([small()], path, progress=False, jobs=1)
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -670,46 +702,48 @@ def test_a_table_is_written_sorted_and_read_as_it_is(tmp_path: Path) -> None:
     runs = [small(1), small(0, attention="decay"), small(0), small(0, pairs=10), small(0, pairs=3),
             small(0, parameter=0.5), small(0, unit=True)]  # fmt: skip
     with joblib.parallel_config(backend="sequential"):
-        assert sweep.sweep([*runs, runs[0]], path, progress=False) == 7
-    rows = read_table(path)
+        assert SWEEP.carry_out([*runs, runs[0]], path, progress=False) == 7
+    rows = TABLE.read(path)
     assert [(r["attention"], r["parameter"], r["unit"], r["pairs"], r["seed"]) for r in rows] == [
         ("softmax", 0.5, False, 2, 0), ("softmax", 1.0, False, 2, 0), ("softmax", 1.0, False, 2, 1),
         ("softmax", 1.0, False, 3, 0), ("softmax", 1.0, False, 10, 0), ("softmax", 1.0, True, 2, 0),
         ("decay", 1.0, False, 2, 0),
     ]  # fmt: skip
     assert all(isinstance(rows[0][name], int) for name in ("pairs", "head", "width", "seed", "steps", "batch"))
-    assert all(isinstance(rows[0][name], float) for name in ("parameter", "rate", *MEASURES))
+    assert all(isinstance(rows[0][name], float) for name in ("parameter", "rate", *TABLE.measures))
     text = path.read_text()
-    assert text.startswith(",".join(COLUMNS) + "\nsoftmax,0.5,False,2,4,8,0,8,32,0.024,") and text.endswith(",cpu\n")
-    target = sweep.write_provenance(path, "the command")
+    assert text.startswith(",".join(TABLE.columns) + "\nsoftmax,0.5,False,2,4,8,0,8,32,0.024,") and text.endswith(
+        ",cpu\n"
+    )
+    target = SWEEP.write_provenance(path, "the command")
     record = json.loads(target.read_text())
     assert target == path.with_suffix(".json") and record["command"] == "the command" and record["runs"] == 7
     assert record["attention"] == ["decay", "softmax"] and record["pairs"] == [2, 3, 10] and record["steps"] == [8]
     assert set(record["versions"]) == {"python", "numpy", "torch", "joblib"} and record["devices"] == ["cpu"]
     assert record["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     path.write_text(text + "softmax,2,8", encoding="utf-8")
-    assert read_table(path) == rows
+    assert TABLE.read(path) == rows
     whole = text.splitlines()[1]
     for line in ("softmax,2,8", whole.replace("softmax", "cosine"), whole.replace("False", "no"),
                  whole.replace(",2,4,", ",2.5,4,"), whole.removesuffix(",cpu")):  # fmt: skip
         path.write_text(f"{text}{line}\n", encoding="utf-8")
         with pytest.raises(ValueError, match="path: expected 16 values in line 9 of"):
-            read_table(path)
+            TABLE.read(path)
 
 
 def test_what_a_sweep_takes_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     for jobs in (0, True, 1.0, "2"):
         with pytest.raises(ValueError, match="jobs: expected a number of processes, -1 for all cores, or None, got"):
-            sweep.sweep([small()], path, jobs=jobs)
+            SWEEP.carry_out([small()], path, jobs=jobs)
     for call, words in (
-        (lambda: sweep.sweep(small(), path), "settings: expected Settings, as `grid` returns them, got Settings"),
-        (lambda: sweep.sweep([small()], path, progress="yes"), "progress: expected True or False"),
+        (lambda: SWEEP.carry_out(small(), path), "settings: expected Settings, as `grid` returns them, got Settings"),
+        (lambda: SWEEP.carry_out([small()], path, progress="yes"), "progress: expected True or False"),
     ):
         with pytest.raises(TypeError, match=words):
             call()
-    assert not path.exists() and sweep.sweep([], path, progress=False) == 0
-    assert path.read_text() == ",".join(COLUMNS) + "\n"
+    assert not path.exists() and SWEEP.carry_out([], path, progress=False) == 0
+    assert path.read_text() == ",".join(TABLE.columns) + "\n"
 
 
 def test_names_and_numbers_that_are_made_while_a_program_runs_count_as_well() -> None:
@@ -734,10 +768,10 @@ def test_a_file_system_without_locks_serves_as_well(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(tables.fcntl, "flock", no_locks)
     with TABLE.locked(tmp_path / "t.csv") as file:
         file.write("softmax")
-    assert read_table(tmp_path / "t.csv") == []
+    assert TABLE.read(tmp_path / "t.csv") == []
     with TABLE.locked(tmp_path / "t.csv"):
         pass
-    assert (tmp_path / "t.csv").read_text() == ",".join(COLUMNS) + "\n", "the cut line is gone"
+    assert (tmp_path / "t.csv").read_text() == ",".join(TABLE.columns) + "\n", "the cut line is gone"
 
 
 @pytest.mark.parametrize("module", ["recall", "translation"])
@@ -748,9 +782,9 @@ def test_a_table_is_not_overwritten_by_its_record(module: str, tmp_path: Path) -
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 2 and f"got {path}, its record" in said.stderr and said.stderr.count("\n") == 1
     with pytest.raises(ValueError, match="path: expected a table such as .*runs.csv, got .*runs.json"):
-        sweep.write_provenance(path, "")
+        SWEEP.write_provenance(path, "")
     with pytest.raises(ValueError, match="path: expected a table such as .*runs.csv, got .*runs.json"):
-        sweep.sweep([], path)
+        SWEEP.carry_out([], path)
 
 
 def test_a_choice_without_a_run_is_no_success(tmp_path: Path) -> None:
@@ -762,9 +796,9 @@ def test_a_choice_without_a_run_is_no_success(tmp_path: Path) -> None:
 
 def test_a_setting_of_many_digits_is_found_again(tmp_path: Path) -> None:
     close = [dataclasses.replace(small(0), rate=rate) for rate in (0.0123456789, 0.0123456999)]
-    assert sweep.sweep(close, tmp_path / "t.csv", progress=False, jobs=1) == 2
-    assert sweep.sweep(close, tmp_path / "t.csv", progress=False, jobs=1) == 0
-    assert len(read_table(tmp_path / "t.csv")) == 2
+    assert SWEEP.carry_out(close, tmp_path / "t.csv", progress=False, jobs=1) == 2
+    assert SWEEP.carry_out(close, tmp_path / "t.csv", progress=False, jobs=1) == 0
+    assert len(TABLE.read(tmp_path / "t.csv")) == 2
 
 
 @pytest.mark.parametrize("parameter", [math.nan, math.inf])
@@ -776,5 +810,5 @@ def test_a_parameter_is_finite(parameter: float) -> None:
 @pytest.mark.parametrize("device", ["meta", "hpu"])
 def test_a_device_without_numbers_is_named(device: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"device: expected one that torch finds here, such as cpu, got '{device}'"):
-        sweep.sweep([small(0)], tmp_path / "t.csv", progress=False, jobs=1, device=device)
+        SWEEP.carry_out([small(0)], tmp_path / "t.csv", progress=False, jobs=1, device=device)
     assert not (tmp_path / "t.csv").exists()

@@ -52,7 +52,7 @@ def test_the_shipped_table_is_what_the_program_finds() -> None:
         # Errors below a few ulps differ from machine to machine, and so does what is left where all digits are lost.
         for new, old in zip(found, stored, strict=True):
             assert new == old or max(new, old) < 1e-13 or 0.5 < new / old < 2 or min(new, old) > 0.5
-    data = resources.files("attnmath") / "data"
+    data = resources.files("attnlab") / "data"
     record = json.loads((data / "sparsity_benchmark.json").read_text(encoding="utf-8"))
     assert {"command", "versions", "machine", "seed"} <= set(record)
     assert hashlib.sha256((data / "sparsity_benchmark.csv").read_bytes()).hexdigest() == record["sha256"]

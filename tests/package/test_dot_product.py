@@ -235,7 +235,7 @@ def test_the_grid_of_the_gaussian_distance_has_its_step() -> None:
 
 
 def test_the_expansion_begins_beyond_a_million(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dp, "_over_norm", lambda conditional, d_k: "quadrature")
+    monkeypatch.setattr(dp, "_over_norm", lambda s, conditional, d_k: "quadrature")
     for function in (dp.gaussian_cdf, dp.gaussian_density):
         assert function([0.5], 10**6) == "quadrature" and function([0.5], 10**6 + 1) != "quadrature"
         with pytest.raises(ValueError, match="x: expected at least 1 dimensions"):

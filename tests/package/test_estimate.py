@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -189,3 +190,22 @@ def test_the_coverage_of_an_interval_is_a_double() -> None:
     assert estimate.interval(Estimate(0.0, 1.0), 5, coverage=single) == estimate.interval(
         Estimate(0.0, 1.0), 5, coverage=float(single)
     )
+
+
+@pytest.mark.parametrize("offset, step", [(2.0**53, 2.0), (1e9, 2.0**-23), (-3.0, 2.0**-51), (0.0, 1.0)])
+def test_points_a_few_ulp_apart_keep_their_digits(offset: float, step: float) -> None:
+    x = offset + step * np.asarray([0.0, 1.0, 1.0, 3.0])
+    y = np.asarray([0.0, 1.0, 3.0, 4.0])
+    exact = [Fraction(a) for a in x.tolist()]
+    mean = sum(exact) / 4
+    squares = sum((a - mean) ** 2 for a in exact)
+    b = sum((a - mean) * Fraction(c) for a, c in zip(exact, y.tolist(), strict=True)) / squares
+    # A few roundings of numbers of one sign, or of differences of the order of the step.
+    assert estimate.slope(x, y).value == pytest.approx(float(b), rel=1e-14)
+    assert estimate.variance(x).value == pytest.approx(float(squares / 3), rel=1e-14)
+    assert estimate.mean(x).standard_error == pytest.approx(float(squares / 12) ** 0.5, rel=1e-14)
+
+
+def test_an_interval_next_to_certainty() -> None:
+    low, high = estimate.interval(Estimate(0.0, 1.0), 255, 1 - 2.0**-53)
+    assert 8 < high == -low < 10  # (1 + coverage) / 2 rounds to 1, whose quantile is infinite

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from backends import make
 
 import attnmath
+from attnmath.linear_cost.random_features import maps
 from attnmath.operator.online import Summary
 
 FUNCTIONS = hostile.public_functions()
@@ -52,6 +54,37 @@ def test_hostile_arguments_get_an_answer_or_a_clear_error(name: str) -> None:
                 found[name, parameter, label] = wrong
     assert {key: wrong for key, wrong in found.items() if key not in KNOWN} == {}
     assert {key for key in KNOWN if key[0] == name} <= set(found), "KNOWN lists what is no longer found"
+
+
+#: What a method of a map answers to.
+FEATURES = {f"maps.{kind}": getattr(maps, kind) for kind in ("trigonometric", "positive", "hyperbolic")}
+
+
+@pytest.mark.parametrize("kind", FEATURES)
+def test_features_of_hostile_vectors_are_finite_or_refused(kind: str) -> None:
+    for label, Omega in [("ordinary", hostile.rows(4, 2)), ("huge", np.copysign(1e308, hostile.rows(4, 2)))]:
+        features = FEATURES[kind](Omega)
+        for of in ("queries", "keys"):
+            method = getattr(features, of)
+            name = next(iter(inspect.signature(method).parameters))
+            found = {
+                (label, of, value_label): wrong
+                for value_label, value in hostile.hostile_values(hostile.rows(3, 2))
+                if (wrong := hostile.verdict(kind, method, {name: value}))
+            }
+            assert found == {}
+
+
+SIZED = sorted(name for name, function in FUNCTIONS.items() if "SizeLike" in str(inspect.signature(function)))
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_sizes_that_are_too_large_beside_an_array_are_refused(name: str) -> None:
+    makers = hostile.parameters(name, FUNCTIONS[name])
+    sizes = [key for key, p in inspect.signature(FUNCTIONS[name]).parameters.items() if "SizeLike" in str(p.annotation)]
+    for array, large in itertools.permutations(sizes, 2):
+        given = {key: new() for key, new in makers.items()} | {array: np.asarray([4.0, 5.0]), large: 10**400}
+        assert hostile.verdict(name, FUNCTIONS[name], given) == "", (array, large)
 
 
 def in_dtype(value: Any, backend: str, dtype: str) -> Any:

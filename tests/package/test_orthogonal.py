@@ -181,3 +181,11 @@ def test_errors_say_what_is_expected(call, words: str) -> None:
 def test_far_out_the_covariance_of_cosines_is_nothing_at_once(d: int) -> None:
     squares = np.asarray([1e9, 1e12, 1e16, 1e20, 1e308])
     np.testing.assert_allclose(orthogonal.cosine_covariance(squares, d), 0, atol=1e-13)
+
+
+@pytest.mark.parametrize("d", [2, 900, 10**4, 10**8, 2**53])
+def test_the_mean_on_a_wide_sphere_keeps_its_digits(d: int) -> None:
+    for norm, radius in ((1e-3, 1.0), (1.0, 1.0), (8.0, 8.0)):
+        exact = float(mp.log(mp.hyp0f1(mp.mpf(d) / 2, (mp.mpf(norm) * mp.mpf(radius)) ** 2 / 4)))
+        # The largest of the logarithms that are summed, log(d / 2), is rounded to half an ulp of 64 at most.
+        assert float(orthogonal.log_mean_on_sphere(norm, d, radius=radius)) == pytest.approx(exact, rel=2e-14)

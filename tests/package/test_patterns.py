@@ -46,18 +46,6 @@ def test_renormalising_is_masking_before_the_softmax(backend: str, n: int, seed:
     assert np.all(printed[:, 0].sum(axis=-1) < 1) and np.all(printed[:, ~mask] == 0)
 
 
-@pytest.mark.parametrize("b, a, c", [(1.0, 0.0, 1.0), (0.5, 2.0, 0.25), (-1.0, 0.5, 1.0), (0.0, 3.0, 1.0)])
-@pytest.mark.parametrize("n", [1, 2, 7])
-def test_tridiagonal_eigenvalues(n: int, b: float, a: float, c: float) -> None:
-    T = a * np.eye(n) + b * np.eye(n, k=-1) + c * np.eye(n, k=1)
-    found, closed = (
-        np.linalg.eigvals(T).astype(complex),
-        patterns.tridiagonal_eigenvalues(n, b, a, c).astype(complex),
-    )
-    distance = np.abs(found[:, None] - closed[None, :])
-    assert distance.min(axis=0).max() < 1e-9 and distance.min(axis=1).max() < 1e-9
-
-
 def test_the_symbol_is_the_spectrum_of_the_circulant() -> None:
     n, w = 11, 3
     row = np.where(np.minimum(np.arange(n), n - np.arange(n)) <= w, 1 / (2 * w + 1), 0)
@@ -83,21 +71,12 @@ def test_the_symbol_is_the_spectrum_of_the_circulant() -> None:
             "some weight left",
         ),
         (lambda: patterns.uniform_attention([[False]]), ValueError, "mask: expected booleans .* with a True"),
-        (lambda: patterns.tridiagonal_eigenvalues(2, np.nan, 0, 0), ValueError, "below: expected no NaN"),
         (lambda: patterns.window_symbol([np.inf], 1), ValueError, "theta: expected"),
     ],
 )
 def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e307])
-def test_tridiagonal_eigenvalues_scale(scale: float) -> None:
-    for below, above in ((1.0, 1.0), (0.5, -0.75), (4.0, 0.5), (0.0, 1.0)):
-        found = patterns.tridiagonal_eigenvalues(4, below * scale, 0, above * scale)
-        np.testing.assert_allclose(found, scale * patterns.tridiagonal_eigenvalues(4, below, 0, above), rtol=1e-13)
-    assert patterns.tridiagonal_eigenvalues(1, 1e-300, 2.0, 1e300)[0] == pytest.approx(2.0)
 
 
 def test_the_symbol_is_periodic_at_any_angle() -> None:
@@ -140,18 +119,6 @@ def test_the_symbol_is_the_mean_of_the_waves(width: int) -> None:
     np.testing.assert_allclose(expected.imag, 0, atol=1e-14)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_eigenvalues_come_in_the_order_of_their_formula(n: int) -> None:
-    k = np.arange(1, n + 1)
-    for b, a, c in ((0.5, 2.0, 0.25), (-3.0, 1.0, -4.0), (1e-160, 0.0, 1e-160), (8.0, -1.0, 0.5)):
-        expected = a + 2 * np.sqrt(abs(b)) * np.sqrt(abs(c)) * np.cos(np.pi * k / (n + 1))
-        np.testing.assert_allclose(patterns.tridiagonal_eigenvalues(n, b, a, c), expected, rtol=1e-13, atol=1e-175)
-        turned = patterns.tridiagonal_eigenvalues(n, -b, a, c)
-        np.testing.assert_allclose(turned, a + 1j * (expected - a), rtol=1e-13, atol=1e-15)
-    with pytest.raises(ValueError, match="below, diagonal, above: expected a result within the range"):
-        patterns.tridiagonal_eigenvalues(9, 1.7e308, 1.7e308, 1.7e308)
-
-
 def test_masked_and_renormalised_weights_row_by_row() -> None:
     A = stochastic(3, 4)
     mask = np.asarray([[True, False, True], [False, True, False], [True, True, True]])
@@ -177,20 +144,6 @@ def test_a_mask_for_a_stack_has_the_shape_of_one_matrix() -> None:
     for bad in (mask[:2], np.stack([mask, mask])):
         with pytest.raises(ValueError, match=r"mask: expected booleans of shape \(3, 3\), got shape"):
             patterns.masked_weights(stack, bad)
-
-
-def test_dimensions_that_are_not_those_of_a_formula_are_named() -> None:
-    for call, words in (
-        (lambda: patterns.tridiagonal_eigenvalues(2, [1.0], 0.0, 1.0), "below: expected 0 dimensions"),
-        (lambda: patterns.tridiagonal_eigenvalues(2, 1.0, 0.0, [1.0]), "above: expected 0 dimensions"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            call()
-
-
-def test_eigenvalues_are_real_unless_the_product_is_negative() -> None:
-    for b, c, kind in ((0.0, 2.0, "f"), (1.0, 0.0, "f"), (1.0, 2.0, "f"), (-1.0, -2.0, "f"), (-1.0, 2.0, "c")):
-        assert patterns.tridiagonal_eigenvalues(3, b, 1.0, c).dtype.kind == kind
 
 
 def entries(n: int, sees) -> list[list[bool]]:

@@ -36,7 +36,7 @@ FIRST = {
     "sigma": "reference/notation.html#symbol-chance-sigma",
     "Variance of the score": "chapters/operator/scaling.html#claim-5.1.5",
     "report/locality-of-weights": "chapters/fixed_attention/fixed_patterns.html#claim-report-locality-of-weights",
-    "softmax_jacobian": "reference/api/what_attention_computes.html#attnmath.operator.attention.softmax_jacobian",
+    "softmax_jacobian": "reference/api/operator.html#attnmath.operator.attention.softmax_jacobian",
 }
 
 

@@ -196,7 +196,7 @@ def _line(row: Mapping[str, Any]) -> dict[str, Any]:
 def read_table(path: str | Path) -> list[dict[str, Any]]:
     """The rows of a table; `ValueError` if it has other columns or a line that is none of its own."""
     path = path_to(path, "path")
-    return _parsed(path.read_text(encoding="utf-8"), str(path)) if path.exists() else []
+    return _parsed(records.text_of(path, "path", "a table"), str(path)) if path.exists() else []
 
 
 def _parsed(text: str, name: str) -> list[dict[str, Any]]:
@@ -351,7 +351,7 @@ def _circumstances(path: Path, threads: int, packages: Sequence[str] = ()) -> di
 
 def _record(path: Path) -> dict[str, Any]:
     beside = path.with_suffix(".json")
-    return json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+    return records.json_object(beside, "path") if beside.exists() else {}
 
 
 def _processor() -> str:

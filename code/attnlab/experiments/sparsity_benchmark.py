@@ -15,7 +15,6 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import mpmath as mp
@@ -29,7 +28,7 @@ from attnlab import commands, records
 from attnlab.records import replace
 from attnmath import sparsity
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import about, floats, one_of, positive_integer, silent
+from attnmath.checks import Fixed, about, floats, one_of, positive_integer, silent
 
 Floats = NDArray[Any]
 
@@ -102,7 +101,7 @@ def this_package(t: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:
         return sparsity.relu_squared(t, 1.0)
 
 
-METHODS: Mapping[str, Callable[[ArrayLike], Floats]] = MappingProxyType({
+METHODS: Mapping[str, Callable[[ArrayLike], Floats]] = Fixed({
     "this package": this_package,
     "printed form": printed,
     "quad": quadrature,

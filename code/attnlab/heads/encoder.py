@@ -1,15 +1,14 @@
-"""Queries and keys of a trained encoder: a forward pass through any model in BERT's layout.
+"""Queries and keys of a trained encoder: a forward pass through any model in BERT's or RoBERTa's layout.
 
 The model is a local directory in Hugging Face's layout: `config.json`, `tokenizer.json` and
-`model.safetensors`. Nothing is downloaded and no pickle is loaded. Reading a directory
-needs the packages safetensors and tokenizers (``pip install "attention-checked[model]"``).
+`model.safetensors`. Nothing is downloaded and no pickle is loaded. What cannot be read exactly is refused by name
+(`attnlab.heads.layout`). Reading a directory needs the packages safetensors and tokenizers
+(``pip install "attention-checked[model]"``).
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,23 +19,31 @@ from jaxtyping import Float, Int, Integer
 from numpy.typing import NDArray
 from scipy import special
 
+from attnlab.heads.layout import Layout, layout
+from attnlab.records import json_object
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import path_to, positive_integer
 from attnmath.operator.attention import attention_weights
 
 Floats = NDArray[Any]
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
+#: What a folder holds beside a model whose weights are to be changed before they are used.
+_ADAPTER = "adapter_config.json"
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """A BERT-layout encoder: its sizes, and its parameters as float64 arrays without the prefix ``bert.``."""
+    """An encoder: its sizes, and its parameters as float64 arrays under BERT's names, without the prefix ``bert.``.
+
+    padding : the number of the padding token where positions count from it on, as RoBERTa's do; None for BERT's.
+    """
 
     layers: int
     heads: int
     width: int
     epsilon: float
     parameters: Mapping[str, Float[Numpy, "..."]]
+    padding: int | None = None
 
     @property
     def d_k(self) -> int:
@@ -45,8 +52,9 @@ class Encoder:
 
     @property
     def longest(self) -> int:
-        """Number of positions that the model has embeddings for."""
-        return len(self.parameters["embeddings.position_embeddings.weight"])
+        """Number of tokens that the model has positions for."""
+        first = 0 if self.padding is None else self.padding + 1
+        return len(self.parameters["embeddings.position_embeddings.weight"]) - first
 
     def queries_and_keys(
         self, ids: Integer[ArrayLike, "n"]
@@ -64,7 +72,14 @@ class Encoder:
         words, positions, kinds = (
             self.parameters[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")
         )
-        return self._norm("embeddings.LayerNorm", words[ids] + positions[: len(ids)] + kinds[0])
+        return self._norm("embeddings.LayerNorm", words[ids] + positions[self._positions(ids)] + kinds[0])
+
+    def _positions(self, ids: NDArray[np.int64]) -> NDArray[Any]:
+        """The row of each token in the table of positions: its place, or RoBERTa's count of tokens from padding on."""
+        if self.padding is None:
+            return np.arange(len(ids))
+        token = ids != self.padding
+        return np.where(token, token.cumsum(), 0) + self.padding
 
     def _layer(self, name: str, X: Floats) -> tuple[Floats, Floats, Floats]:
         Q, K, V = (self._split(self._linear(f"{name}attention.self.{part}", X)) for part in ("query", "key", "value"))
@@ -90,26 +105,18 @@ class Encoder:
 def load_encoder(directory: str | Path) -> Encoder:
     """Read the encoder in a model directory.
 
-    Raises `FileNotFoundError` for a missing file and `ValueError` for a model of another
-    architecture or with missing or misshapen parameters.
+    Accepted are BERT's layout and RoBERTa's: the model types of `attnlab.heads.layout.FAMILIES`, with the activation
+    gelu and absolute positions. Raises `FileNotFoundError` for a missing file and `ValueError` for anything else:
+    another architecture, a setting or a parameter that is not known, missing, misshapen or infinite parameters.
     """
     directory = model_directory(directory)
-    config = _config(directory / "config.json")
-    keys = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size")
-    sizes = {key: config.get(key) for key in keys}
-    if not all(isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in sizes.values()):
-        raise ValueError(f"directory: expected positive sizes in {directory / 'config.json'}, got {sizes}")
-    layers, heads, width, inner = sizes.values()
-    if width % heads:
-        raise ValueError(f"directory: expected hidden_size to be a multiple of num_attention_heads, got {sizes}")
-    if config.get("hidden_act", "gelu") != "gelu" or config.get("position_embedding_type", "absolute") != "absolute":
-        raise ValueError("directory: expected a BERT-layout model with gelu and absolute positions")
-    epsilon = config.get("layer_norm_eps", 1e-12)
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 <= epsilon < math.inf:
-        raise ValueError(f"directory: expected layer_norm_eps of at least 0 in its config.json, got {epsilon!r}")
-    parameters = _parameters(directory / "model.safetensors")
-    _check_shapes(parameters, layers, width, inner)
-    return Encoder(layers, heads, width, float(epsilon), parameters)
+    found = layout(json_object(directory / "config.json", "directory"))
+    parameters = _parameters(directory / "model.safetensors", found)
+    encoder = Encoder(found.layers, found.heads, found.width, found.epsilon, parameters, found.padding)
+    if encoder.longest < 1:
+        rows = len(parameters["embeddings.position_embeddings.weight"])
+        raise ValueError(f"directory: config.json: pad_token_id: expected less than {rows - 1}, got {found.padding}")
+    return encoder
 
 
 def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[str], Int[Numpy, "n"]]:
@@ -127,6 +134,8 @@ def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[st
     tokenizer.no_padding()
     tokenizer.no_truncation()
     encoded = tokenizer.encode(text)
+    if any(encoded.type_ids):
+        raise ValueError(f"directory: expected a tokenizer that gives one text the type 0, got {encoded.type_ids}")
     if not text.strip() or len(encoded.ids) > longest:
         got = f"{len(encoded.ids)} tokens, of which the tokenizer adds those at the ends"
         raise ValueError(f"text: expected from 1 word to {longest} tokens, got {got}")
@@ -136,9 +145,20 @@ def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[st
 def model_directory(directory: str | Path) -> Path:
     """Return the directory as a path, once it is known to hold a model."""
     directory = path_to(directory, "directory")
-    if missing := [name for name in _FILES if not (directory / name).is_file()]:
-        raise FileNotFoundError(f"directory: expected {', '.join(_FILES)} in {directory}, missing {', '.join(missing)}")
+    if missing := [name for name in _FILES if not _is_file(directory / name)]:
+        where = str(directory)[:200]
+        raise FileNotFoundError(f"directory: expected {', '.join(_FILES)} in {where}, missing {', '.join(missing)}")
+    if (directory / _ADAPTER).exists():
+        raise ValueError(f"directory: expected a model by itself, got {directory} with an adapter, {_ADAPTER}")
     return directory
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; it is not where the system cannot look it up, as for a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def weights_hash(directory: str | Path) -> str:
@@ -147,17 +167,8 @@ def weights_hash(directory: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _config(path: Path) -> Any:
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"directory: expected JSON in {path}, got {error}") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"directory: expected a JSON object in {path}, got {type(config).__name__}")
-    return config
-
-
-def _parameters(path: Path) -> dict[str, Floats]:
+def _parameters(path: Path, layout: Layout) -> dict[str, Floats]:
+    """Return the parameters that the forward pass reads, once all of the file are known."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -168,31 +179,25 @@ def _parameters(path: Path) -> dict[str, Floats]:
         raise ValueError(
             f"directory: expected a whole file of float32, float16 or float64 in {path}, got {kind}: {error}"
         ) from None
-    return {name.removeprefix("bert."): array.astype(np.float64) for name, array in arrays.items()
-            if np.issubdtype(array.dtype, np.floating)}  # fmt: skip
+    names, parameters = layout.names(arrays), {}
+    for name, shape in layout.shapes().items():
+        array = arrays.get(names.get(name, ""))
+        if array is None or not _fits(array.shape, shape):
+            got = "none" if array is None else array.shape
+            raise ValueError(f"directory: expected the parameter {name} of shape {shape}, got {got}")
+        if not np.issubdtype(array.dtype, np.floating):
+            raise ValueError(f"directory: expected the parameter {name} in floating-point numbers, got {array.dtype}")
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"directory: expected finite numbers in the parameter {name}, got infinity or NaN")
+        parameters[name] = array.astype(np.float64)
+    return parameters
 
 
-def _check_shapes(parameters: Mapping[str, Floats], layers: int, width: int, inner: int) -> None:
-    for name, shape in _shapes(layers, width, inner).items():
-        got = parameters[name].shape if name in parameters else None
-        if got is None or len(got) != len(shape) or any(s not in (None, g) for s, g in zip(shape, got, strict=True)):
-            raise ValueError(f"directory: expected the parameter {name} of shape {shape}, got {got or 'none'}")
-
-
-def _shapes(layers: int, width: int, inner: int) -> dict[str, tuple[int | None, ...]]:
-    """Shape of every parameter that the forward pass reads; None stands for any size."""
-    linear = {f"attention.{part}": (width, width) for part in ("self.query", "self.key", "self.value", "output.dense")}
-    linear |= {"intermediate.dense": (inner, width), "output.dense": (width, inner)}
-    norms = [f"encoder.layer.{n}.{part}" for n in range(layers) for part in ("attention.output", "output")]
-    shapes: dict[str, tuple[int | None, ...]] = {
-        f"embeddings.{kind}_embeddings.weight": (None, width) for kind in ("word", "position", "token_type")
-    }
-    for prefix in ["embeddings", *norms]:
-        shapes |= {f"{prefix}.LayerNorm.{part}": (width,) for part in ("weight", "bias")}
-    for n in range(layers):
-        for part, shape in linear.items():
-            shapes |= {f"encoder.layer.{n}.{part}.weight": shape, f"encoder.layer.{n}.{part}.bias": shape[:1]}
-    return shapes
+def _fits(got: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether a shape is the wanted one, with one row at least where any number will do."""
+    return len(got) == len(wanted) and all(
+        size > 0 if expected is None else size == expected for size, expected in zip(got, wanted, strict=True)
+    )
 
 
 def _token_ids(ids: Any, longest: int, vocabulary: int) -> NDArray[np.int64]:

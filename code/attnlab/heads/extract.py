@@ -1,9 +1,10 @@
 """``python -m attnlab.heads.extract MODEL``: the queries and keys of a local model's heads, as one small file.
 
-MODEL is a folder in Hugging Face's layout (config.json, tokenizer.json, model.safetensors) with a model of BERT's kind.
-Nothing is downloaded. Without further options the command makes the samples of the package again, byte for byte, and
-checks first that the weights are the ones they were made from. For a text and a model of your own give --text and
---any-weights; ``attnlab.heads.read_heads`` reads the file.
+MODEL is a folder in Hugging Face's layout (config.json, tokenizer.json, model.safetensors) with a model of BERT's or
+RoBERTa's kind; one that cannot be read exactly is refused, with the name of what is in the way. Nothing is downloaded.
+Without further options the command makes the samples of the package again, byte for byte, and checks first that the
+weights are the ones they were made from. For a text and a model of your own give --text and --any-weights;
+``attnlab.heads.read_heads`` reads the file.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from attnlab import commands
 from attnlab.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
 from attnlab.heads.load import SAMPLES
-from attnlab.records import archive, replace
+from attnlab.records import archive, replace, text_of
 from attnmath.checks import instance, silent
 from attnmath.operator.attention import attention_weights
 
@@ -59,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--text", type=commands.existing_file, metavar="FILE",
                         help="a text in UTF-8 of your own; default: the samples of the package")  # fmt: skip
     parser.add_argument("--any-weights", action="store_true",
-                        help="take any model of BERT's kind, whatever the hash of its weights")  # fmt: skip
+                        help="take any model of such a kind, whatever the hash of its weights")  # fmt: skip
     return _COMMAND.carry_out(parser, _run, arguments)
 
 
@@ -67,7 +68,7 @@ def _run(given: argparse.Namespace, line: str) -> str:
     found = weights_hash(given.model)
     if found != WEIGHTS and not given.any_weights:
         raise ValueError(f"model: expected weights with SHA-256 {WEIGHTS}, got {found} (--any-weights takes them)")
-    texts = {given.text.stem: _read(given.text)} if given.text else shipped_texts()
+    texts = {given.text.stem: text_of(given.text, "text")} if given.text else shipped_texts()
     encoder = load_encoder(given.model)
     results = {name: extract(encoder, given.model, text) for name, text in texts.items()}
     given.out.mkdir(parents=True, exist_ok=True)
@@ -78,13 +79,6 @@ def _run(given: argparse.Namespace, line: str) -> str:
         said.append(f"{path}  {len(content)} bytes  sha256 {hashlib.sha256(content).hexdigest()}")
         said.append(f"  half precision changes an attention weight by {change:.1e} at most")
     return "\n".join(said)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"text: expected a file in UTF-8, got {path} ({error})") from None
 
 
 def shipped_texts() -> dict[str, str]:

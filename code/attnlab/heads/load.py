@@ -13,8 +13,6 @@ from another model.
 from __future__ import annotations
 
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -23,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from attnlab.records import arrays_of
 from attnmath.arrays import Numpy
 from attnmath.checks import flag, floats, one_of, path_to
 from attnmath.operator.attention import attention_weights, causal_mask, scores
@@ -103,8 +102,8 @@ def read_heads(path: str | Path) -> Heads:
     Raises `FileNotFoundError` for a missing file and `ValueError` for one with other contents.
     """
     found = _arrays(path, ("Q", "K", "tokens"), "extract")
-    Q, K = (floats(found[name], f"path: {name}") for name in "QK")
-    tokens = tuple(str(token) for token in found["tokens"].ravel())
+    Q, K = (_real(found, name) for name in "QK")
+    tokens = _words(found, "tokens")
     if Q.ndim != 4 or Q.shape != K.shape or Q.shape[2] != len(tokens):
         raise ValueError(
             f"path: expected Q and K of shape (layers, heads, {len(tokens)}, d_k), got {Q.shape}, {K.shape}"
@@ -181,8 +180,8 @@ def read_decoders(path: str | Path, *, trained: bool = True) -> Decoders:
     trained = flag(trained, "trained")
     names = ("Q", "K") if trained else ("Q_untrained", "K_untrained")
     found = _arrays(path, (*names, "tokens", "seeds"), "train")
-    Q, K = (floats(found[name], f"path: {name}") for name in names)
-    tokens, seeds = tuple(str(token) for token in found["tokens"].ravel()), found["seeds"].ravel()
+    Q, K = (_real(found, name) for name in names)
+    tokens, seeds = _words(found, "tokens"), found["seeds"].ravel()
     if Q.ndim != 5 or Q.shape != K.shape or (Q.shape[0], Q.shape[3]) != (len(seeds), len(tokens)):
         raise ValueError(
             f"path: expected Q and K of shape ({len(seeds)}, layers, heads, {len(tokens)}, d_k), "
@@ -253,14 +252,10 @@ def read_decoder(path: str | Path) -> TrainedDecoder:
     Raises `FileNotFoundError` for a missing file and `ValueError` for one with other contents.
     """
     names = ("characters.weight", "positions.weight", "norm.weight", "norm.bias", "read.weight", "read.bias")
-    first = _arrays(path, (*names, "alphabet", "heads"), "weights")
-    with np.load(path_to(path, "path"), allow_pickle=False) as arrays:
-        rest = {name: arrays[name] for name in arrays.files if name.startswith("layers.")}
-    parameters = {
-        name: floats(value, f"path: {name}").astype(np.float32)
-        for name, value in {**{name: first[name] for name in names}, **rest}.items()
-    }
-    alphabet, heads = tuple(str(one) for one in first["alphabet"].ravel()), first["heads"]
+    found = _arrays(path, (*names, "alphabet", "heads"), "weights", begin="layers.")
+    rest = [name for name in found if name.startswith("layers.")]
+    parameters = {name: _real(found, name).astype(np.float32) for name in (*names, *rest)}
+    alphabet, heads = _words(found, "alphabet"), found["heads"]
     tables = {name: parameters[name].shape for name in ("characters.weight", "positions.weight")}
     if any(len(shape) != 2 for shape in tables.values()) or not heads.dtype.kind == "i" or heads.ndim:
         raise ValueError(f"path: expected two tables and one whole number of heads, got {tables}, heads {heads}")
@@ -270,8 +265,8 @@ def read_decoder(path: str | Path) -> TrainedDecoder:
         raise ValueError(f"path: expected the parameters of a decoder's layers, got {strange[0]}")
     for name, shape in expected.items():
         if name not in parameters or parameters[name].shape != shape:
-            found = parameters[name].shape if name in parameters else "none"
-            raise ValueError(f"path: expected {name} of shape {shape}, got {found}")
+            got = parameters[name].shape if name in parameters else "none"
+            raise ValueError(f"path: expected {name} of shape {shape}, got {got}")
     if heads < 1 or width % heads:
         raise ValueError(f"path: expected a number of heads that divides the width {width}, got {heads}")
     return TrainedDecoder(parameters, int(heads), alphabet)
@@ -296,18 +291,30 @@ def _intact(path: Path, expected: str, name: str) -> None:
         raise ValueError(f"{name}: expected {path.name} with SHA-256 {expected}, got {found}")
 
 
-def _arrays(path: str | Path, names: tuple[str, ...], command: str) -> dict[str, Shaped[Numpy, "..."]]:
-    """Return the named arrays of a file that a command of this package has written."""
-    path = path_to(path, "path")
+def _real(found: Mapping[str, Shaped[Numpy, "..."]], name: str) -> Shaped[Numpy, "..."]:
+    """Return one array of a file in double precision; what is no array of real numbers is a fault of the file."""
     try:
-        arrays = np.load(path, allow_pickle=False)
-        if isinstance(arrays, np.ndarray):
-            raise ValueError("one array, and no archive of several")
-        with arrays:
-            found = {name: arrays[name] for name in names if name in arrays.files}
-    except (ValueError, EOFError, IsADirectoryError, zipfile.BadZipFile, zlib.error) as error:
-        kind = f"a file of python -m attnlab.heads.{command}"
-        raise ValueError(f"path: expected {kind}, got {path} ({error})") from None
+        return floats(found[name], f"path: {name}")
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def _words(found: Mapping[str, Shaped[Numpy, "..."]], name: str) -> tuple[str, ...]:
+    if found[name].dtype.kind != "U":
+        raise ValueError(f"path: {name}: expected text, got {found[name].dtype}")
+    return tuple(str(word) for word in found[name].ravel())
+
+
+def _arrays(
+    path: str | Path, names: tuple[str, ...], command: str, *, begin: str | None = None
+) -> dict[str, Shaped[Numpy, "..."]]:
+    """Return the named arrays of a file that a command of this package has written, and those whose names begin so."""
+    path = path_to(path, "path")
+    found = arrays_of(
+        path,
+        f"a file of python -m attnlab.heads.{command}",
+        lambda name: name in names or (begin is not None and name.startswith(begin)),
+    )
     if missing := [name for name in names if name not in found]:
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         raise ValueError(f"path: expected the arrays {listed} in {path}, missing {', '.join(sorted(missing))}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import io
 import json
 import platform
 import time
@@ -23,7 +22,7 @@ from jaxtyping import Int, Shaped
 from attnlab import commands
 from attnlab.devices import torch_device
 from attnlab.heads import corpus
-from attnlab.records import archive, replace
+from attnlab.records import archive, arrays_of, replace, text_of
 from attnlab.threads import one_thread
 from attnmath.arrays import Numpy
 from attnmath.checks import silent
@@ -75,7 +74,7 @@ def run(
     if not settings or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds: expected at least one, each once, got {list(seeds)}")
     torch_device(device)
-    source = corpus.python_documentation() if text is None else corpus.each_paragraph_once(_read(text))
+    source = corpus.python_documentation() if text is None else corpus.each_paragraph_once(text_of(text, "text"))
     parts = out / "decoder.parts"
     parts.mkdir(parents=True, exist_ok=True)
     found = [_done(one, source, device, parts) for one in settings]
@@ -161,21 +160,13 @@ def _done(settings: Settings, text: str, device: str, parts: Path) -> dict[str, 
     path = parts / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
     if not path.exists():
         replace(path, archive(one_seed(settings, text, device)))
-    with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-        return dict(arrays)
+    return arrays_of(path, "a seed that this command has trained (without the file it is trained again)")
 
 
 def numbers(text: str, alphabet: list[str]) -> Int[Numpy, "length"]:
     """Return the place of each character in the alphabet."""
     place = {character: number for number, character in enumerate(alphabet)}
     return np.asarray([place[character] for character in text], dtype=np.int64)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"text: expected a file in UTF-8, got {path} ({error})") from None
 
 
 def torch_version() -> str:

@@ -22,7 +22,7 @@ from attnlab.devices import torch_device
 from attnlab.heads import corpus
 from attnlab.heads.load import load_decoders, read_decoder
 from attnlab.heads.train import STEPS, half, numbers, torch_version
-from attnlab.records import archive, replace
+from attnlab.records import archive, json_object, replace
 from attnlab.threads import one_thread
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _distance(settings: Settings, Q: Any, K: Any) -> dict[str, float] | None:
 def _done(path: Path, wanted: dict[str, Any]) -> bool:
     """Whether the two files are there, belong together and are of the wanted training."""
     try:
-        record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        record = json_object(path.with_suffix(".json"), "path")
         read_decoder(path)
         found = hashlib.sha256(path.read_bytes()).hexdigest()
     except (OSError, ValueError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -18,7 +17,7 @@ from torch.nn.utils import skip_init
 
 from attnlab.recall.table import check_parameter
 from attnlab.recall.task import KEYS, VALUES
-from attnmath.checks import flag, instance, one_of, positive_integer
+from attnmath.checks import Fixed, flag, instance, one_of, positive_integer
 from attnmath.linear_cost.kernels import elu_plus_one
 
 Weigh = Callable[[Float[Tensor, "size n d"], Float[Tensor, "size n d"], float], Float[Tensor, "size n n"]]
@@ -58,7 +57,7 @@ def _decay(q: Tensor, k: Tensor, rate: float) -> Tensor:
 
 
 #: The attentions under test: unnormalised weights from queries, keys and the fixed parameter.
-ATTENTIONS: Mapping[str, Weigh] = MappingProxyType({
+ATTENTIONS: Mapping[str, Weigh] = Fixed({
     "softmax": _exponential,
     "relu^2": _relu_squared,
     "elu+1": _linear,

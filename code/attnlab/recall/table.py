@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from attnlab.sweeps.tables import Table, Words, truth
-from attnmath.checks import number, one_of
+from attnmath.checks import Fixed, number, one_of
 
 #: The attentions under test, in the order of every table and figure.
 ATTENTION_NAMES = ("softmax", "relu^2", "elu+1", "identity", "decay")
 #: What the fixed parameter of each attention is: its name, and the values tried, from spread rows to concentrated ones.
-PARAMETERS: Mapping[str, tuple[str, tuple[float, ...]]] = MappingProxyType({
+PARAMETERS: Mapping[str, tuple[str, tuple[float, ...]]] = Fixed({
     "softmax": ("inverse temperature", (0.125, 0.25, 0.5, 1.0, 4.0)),
     "relu^2": ("bias", (8.0, 4.0, 2.0, 0.0, -1.0)),
     "elu+1": ("power of the features", (1.0, 2.0, 4.0, 8.0)),
@@ -20,9 +19,7 @@ PARAMETERS: Mapping[str, tuple[str, tuple[float, ...]]] = MappingProxyType({
     "decay": ("rate", (0.999, 0.97, 0.9, 0.6, 0.3)),
 })  # fmt: skip
 #: The article's own forms: no temperature, no bias, no power. (It leaves the rate of decay open.)
-STANDARD: Mapping[str, float] = MappingProxyType(
-    {"softmax": 1.0, "relu^2": 0.0, "elu+1": 1.0, "identity": 1.0, "decay": 0.9}
-)
+STANDARD: Mapping[str, float] = Fixed({"softmax": 1.0, "relu^2": 0.0, "elu+1": 1.0, "identity": 1.0, "decay": 0.9})
 #: The table: the settings of a run, what it measured, and where it ran.
 TABLE = Table(
     {"attention": Words(ATTENTION_NAMES), "parameter": float, "unit": truth, "pairs": int, "head": int, "width": int,

@@ -11,8 +11,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import multiprocessing
 import os
 import platform
+import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ from tqdm import tqdm
 from attnlab.devices import torch_device
 from attnlab.records import replace
 from attnlab.sweeps.tables import Table, exact, rounded
+from attnlab.threads import in_main_thread
 from attnmath.checks import flag, instance, path_to
 
 #: What one run is told: a dataclass whose fields are columns of the table.
@@ -75,7 +78,7 @@ class Sweep(Generic[Setting]):
             parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
             writer = csv.DictWriter(file, table.columns, lineterminator="\n")
             with tqdm(total=len(wanted), initial=len(wanted) - len(missing), unit="run", disable=not progress) as shown:
-                for row in parallel(joblib.delayed(self.run)(s, device) for s in missing):
+                for row in parallel(joblib.delayed(_uninterrupted)(self.run, s, device) for s in missing):
                     digits = {name: exact if name in table.settings else rounded for name in table.columns}
                     writer.writerow({name: write(row[name]) for name, write in digits.items()})
                     file.flush()
@@ -97,6 +100,15 @@ class Sweep(Generic[Setting]):
                   "sha256": digest, "runs": len(rows), **settings}  # fmt: skip
         replace(target, (json.dumps(record, indent=2) + "\n").encode())
         return target
+
+
+def _uninterrupted(
+    run: Callable[[Setting, str], Mapping[str, Any]], setting: Setting, device: str
+) -> Mapping[str, Any]:
+    """Do one run; a process that was made for it leaves Ctrl-C to the one that made it, and will end it."""
+    if multiprocessing.parent_process() is not None and in_main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return run(setting, device)
 
 
 def _wanted(settings: Iterable[Setting], kind: type[Setting]) -> list[Setting]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
-from attnmath.checks import one_of
+from attnmath.checks import Fixed, one_of
 
 #: Width of the models, width of a head, encoder layers, decoder layers, and width of the feed-forward parts.
 WIDTH, HEAD, ENCODER_LAYERS, DECODER_LAYERS, HIDDEN = 64, 8, 2, 1, 128
@@ -34,7 +33,7 @@ class Design(NamedTuple):
 
 
 #: Designs of the encoder's self-attention. The first four are the main comparison.
-DESIGNS: Mapping[str, Design] = MappingProxyType({
+DESIGNS: Mapping[str, Design] = Fixed({
     "learned": Design(learned=8),
     "fixed": Design(patterns=7, learned=1),
     "single": Design(learned=1, head=WIDTH),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from attnlab.sweeps.tables import Row
 from attnlab.translation.results import Comparison, by_seed, compare, complete_seeds
 from attnlab.translation.table import EXTRA_PAIRS, PAIRS
 from attnmath.arrays import Numpy
-from attnmath.checks import one_of
+from attnmath.checks import Fixed, one_of
 
 #: "Low resource", "standard" and "as good as" (in BLEU) of PREDICTIONS.md.
 LOW, STANDARD, MARGIN = PAIRS[:3], PAIRS[-1], 1.0
@@ -116,7 +115,7 @@ def _learned_head(rows: Sequence[Row]) -> dict[str, Differences]:
 #: Each sentence of PREDICTIONS.md: the differences that it rests on, signed so that above 0 is for it, and its rule.
 SENTENCES: Mapping[
     str, tuple[Callable[[Sequence[Row]], dict[str, Differences]], Callable[[Sequence[Comparison]], str]]
-] = MappingProxyType({
+] = Fixed({
     "as good in the standard setting": (_against("fixed", "learned", [STANDARD]), _within),
     "better in low resource": (_against("fixed", "learned", LOW), _some),
     "always better than one head": (_against("fixed", "single", PAIRS), _always),

@@ -16,13 +16,16 @@ from jaxtyping import Float, Int, Real
 from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import (
     broadcast,
+    constant,
     describe,
     finite,
     flag,
     floats,
     positive_integer,
     real_array,
+    rounded,
     silent,
+    wide,
 )
 from attnmath.matrix.spectrum import square
 from attnmath.operator.attention import causal_mask, masked, softmax
@@ -78,18 +81,19 @@ def mean_row_cosine(A: Real[ArrayLike[Array], "... n m"]) -> Float[Array, "..."]
     0.707107
     """
     A = finite(real_array(A, "A", at_least=2), "A")
-    n = A.shape[-2]
+    n, dtype = A.shape[-2], A.dtype
     xp = array_namespace(A)
     if n < 2:
         raise ValueError(f"A: expected at least two rows, got {describe(A)}")
     largest = xp.max(xp.abs(A), axis=-1, keepdims=True)
     if bool(xp.any(largest == 0)):
         raise ValueError("A: expected no row of zeros, got one")
+    A, largest = wide(A, constant(largest))
     with silent():
         A = A / largest  # so that squares keep their range
         A = A / xp.sqrt(xp.sum(A**2, axis=-1, keepdims=True))
         # The squared length of the sum of n unit rows is n plus the cosines of all ordered pairs.
-        return (xp.sum(xp.sum(A, axis=-2) ** 2, axis=-1) - n) / (n * (n - 1))
+        return rounded((xp.sum(xp.sum(A, axis=-2) ** 2, axis=-1) - n) / (n * (n - 1)), dtype)
 
 
 def uniform_causal_bounds(n: int) -> tuple[float, float]:
@@ -121,4 +125,5 @@ def two_token_margin(a: Real[ArrayLike, "*shape"], b: Real[ArrayLike, "*#shape"]
     for values, name in ((a, "a"), (b, "b")):
         if np.any((values <= 0) | (values >= 1)):
             raise ValueError(f"{name}: expected weights between 0 and 1, got {values.min():.3g} to {values.max():.3g}")
-    return np.asarray((2 * b - a) * (1 - b + b**2) - a * b * (1 - a))
+    with silent():
+        return np.asarray((2 * b - a) * (1 - b + b**2) - a * b * (1 - a))

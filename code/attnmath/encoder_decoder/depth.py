@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import about, fits_memory, flag, floats, generator, positive_integer, silent, unit_scaled
+from attnmath.checks import about, centred, fits_memory, flag, floats, generator, positive_integer, silent, unit_scaled
 from attnmath.operator.attention import attention
 
 
@@ -25,7 +25,7 @@ def relative_residual(X: Real[ArrayLike, "... n d"]) -> Float[Numpy, "..."]:
     size = np.linalg.norm(x, axis=(-2, -1))
     if np.any(size == 0):
         raise ValueError("X: expected a non-zero matrix, got one of zeros")
-    return np.asarray(np.linalg.norm(x - x.mean(axis=-2, keepdims=True), axis=(-2, -1)) / size)[()]
+    return np.asarray(np.linalg.norm(centred(x, axis=-2), axis=(-2, -1)) / size)[()]
 
 
 def attention_stack(

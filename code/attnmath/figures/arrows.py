@@ -18,6 +18,7 @@ from attnmath.figures.drawing import (
     numbers,
     words,
 )
+from attnmath.figures.lettering import legible
 
 
 def curves_and_arrows(
@@ -47,7 +48,7 @@ def curves_and_arrows(
     if ends is not None:
         ax.set(xlim=(-ends, ends), ylim=(-ends, ends))
     legend(ax, loc="lower left")
-    return ax
+    return legible(ax)
 
 
 def _plane_points(value: ArrayLike, name: str) -> np.ndarray:

@@ -20,6 +20,7 @@ from attnmath.figures.drawing import (
     pair,
     words,
 )
+from attnmath.figures.lettering import legible
 
 
 def curves(
@@ -50,4 +51,4 @@ def curves(
         ax.plot(x, values, label=label, linestyle=style["linestyle"])
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
     legend(ax, loc="upper right", bbox_to_anchor=corner)
-    return ax
+    return legible(ax)

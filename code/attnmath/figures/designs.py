@@ -23,6 +23,7 @@ from attnmath.figures.drawing import (
     words,
 )
 from attnmath.figures.drawing import legend as draw_legend
+from attnmath.figures.lettering import legible
 
 
 def recall_against(
@@ -62,7 +63,7 @@ def recall_against(
     only_ticks(ax, marks)
     if legend is not None:
         draw_legend(ax, loc=legend)
-    return ax
+    return legible(ax)
 
 
 def _baseline(rows: ArrayLike, name: str, log: bool) -> np.ndarray:

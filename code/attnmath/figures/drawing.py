@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from attnmath.checks import floats
 from attnmath.estimate import Estimate
+from attnmath.figures.lettering import boxed
 
 #: Larger moduli, and positive numbers below the reciprocal, overflow where matplotlib adds its margins.
 LARGEST = 1e100
@@ -128,25 +129,30 @@ def labelled(value: Any, name: str, *, optional: bool = False) -> list[tuple[str
 
 def words(value: Any, name: str) -> str:
     """Return text that can be typeset, with or without mathematics between dollar signs."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name}: expected text, got {type(value).__name__} {value!r}")
+    value = _text(value, name)
     if is_math_text(value):
         try:
-            _TYPESETTER.parse(value)
+            _TYPESETTER.parse(boxed(value))  # what its fonts lack is no fault of the mathematics
         except ValueError:
             raise ValueError(f"{name}: expected mathematics that matplotlib can typeset, got {value!r}") from None
     return value
 
 
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected text, got {type(value).__name__} {value!r}")
+    return value
+
+
 def token_labels(value: Any, name: str, size: int) -> Sequence[str] | None:
-    """Return so many labels, or None."""
+    """Return so many labels, or None; they are data, so that any text will do, and none is mathematics."""
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
         raise TypeError(f"{name}: expected {size} labels, got {type(value).__name__} {value!r}")
     if len(value) != size:
         raise ValueError(f"{name}: expected {size} labels, got {len(value)}")
-    return [words(label, f"{name}[{place}]") for place, label in enumerate(value)]
+    return [_text(label, f"{name}[{place}]") for place, label in enumerate(value)]
 
 
 def pair(value: Any, name: str, expected: str) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from attnmath.arrays import ArrayLike
 from attnmath.checks import flag
 from attnmath.figures.drawing import axes_or_new, number, numbers, token_labels, truths, words
+from attnmath.figures.lettering import as_they_are, legible
 
 
 def matrix_heatmap(matrix: Real[ArrayLike, "n m"], *, limit: float | None = None, ax: Axes | None = None) -> Axes:
@@ -46,7 +47,8 @@ def attention_heatmap(
 ) -> Axes:
     """Draw attention weights, one row for each query, dark for 0 and bright for 1.
 
-    weights : rows that sum to 1.  query_labels, key_labels : n and m tokens.
+    weights : rows that sum to 1.  query_labels, key_labels : n and m tokens, drawn as they are, in any script that a
+    font is installed for; the title may hold mathematics.
     """
     P = numbers(weights, "weights", ndim=2)
     if np.any(P < 0) or np.any(np.abs(P.sum(axis=1) - 1) > 1e-3):
@@ -55,17 +57,18 @@ def attention_heatmap(
     key_labels = token_labels(key_labels, "key_labels", P.shape[1])
     words(title, "title")
     colorbar = flag(colorbar, "colorbar")
+    shown, lettering = as_they_are([*(query_labels or ()), *(key_labels or ())])
     ax = axes_or_new(ax)
     image = ax.imshow(P, cmap="Blues", vmin=0, vmax=1)  # white is 0, on paper and, inverted, in the dark
     if colorbar:
         ax.figure.colorbar(image, ax=ax, shrink=0.8)
     ax.set(xlabel="$k_j$", ylabel="$q_i$", title=title)
     if key_labels is not None:
-        ax.set_xticks(range(P.shape[1]), key_labels, rotation=90, fontsize=8)
+        ax.set_xticks(range(P.shape[1]), [shown[label] for label in key_labels], rotation=90, fontsize=8, **lettering)
     if query_labels is not None:
-        ax.set_yticks(range(P.shape[0]), query_labels, fontsize=8)
+        ax.set_yticks(range(P.shape[0]), [shown[label] for label in query_labels], fontsize=8, **lettering)
     ax.grid(visible=False)
-    return ax
+    return legible(ax)
 
 
 def mask_pattern(mask: Bool[ArrayLike, "n m"], *, ax: Axes | None = None) -> Axes:

@@ -24,6 +24,7 @@ from attnmath.figures.drawing import (
     only_ticks,
     words,
 )
+from attnmath.figures.lettering import legible
 
 #: Where a legend goes.
 Place = Literal["best", "lower right", "upper right", "upper left", "lower left"]
@@ -60,4 +61,4 @@ def values_with_intervals(
     only_ticks(ax, marks)
     if place is not None:
         legend(ax, loc=place)
-    return ax
+    return legible(ax)

@@ -33,6 +33,7 @@ from attnmath.figures.drawing import (
     numbers,
     words,
 )
+from attnmath.figures.lettering import legible
 
 #: How an axis is scaled; "widths" are powers of two.
 Scale = Literal["linear", "log", "widths"]
@@ -87,7 +88,7 @@ def against_prediction(
         ax.errorbar(at, values, bars, label=label, capsize=2, **style | alone)
     _axes(ax, xlabel, ylabel, xscale, yscale, x)
     legend(ax)
-    return ax
+    return legible(ax)
 
 
 def family(
@@ -123,7 +124,7 @@ def family(
         ax.plot(x, y, color=colour, linestyle=style["linestyle"], label=label)
     _axes(ax, xlabel, ylabel, xscale, yscale, x)
     legend(ax, title=title or None)
-    return ax
+    return legible(ax)
 
 
 def letter_panels(*panels: Axes) -> None:
@@ -209,4 +210,4 @@ def falling(
         ax.plot(x, y, marker=style["marker"], linestyle="none", label=label)
     _axes(ax, xlabel, ylabel, "widths", "log", x)
     legend(ax)
-    return ax
+    return legible(ax)

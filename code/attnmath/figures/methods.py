@@ -19,6 +19,7 @@ from attnmath.figures.drawing import (
     pair,
     words,
 )
+from attnmath.figures.lettering import legible, named
 
 
 def clouds_over_diagonal(
@@ -49,7 +50,7 @@ def clouds_over_diagonal(
         ax.plot([at_x], [at_y], marker=marker, linestyle="none", markersize=11, color="0.1", label=label)
     ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
     legend(ax)
-    return ax
+    return legible(ax)
 
 
 def errors_by_method(
@@ -73,7 +74,7 @@ def errors_by_method(
         ax.plot(x, y, label=label, linestyle="none", **marks)
     ax.set(xlabel=xlabel, ylabel="relative error", yscale="log")
     legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    return ax
+    return legible(ax)
 
 
 def times_by_method(times: Mapping[str, float], *, xlabel: str = "microseconds", ax: Axes | None = None) -> Axes:
@@ -83,15 +84,16 @@ def times_by_method(times: Mapping[str, float], *, xlabel: str = "microseconds",
     """
     given = [(label, number(value, name, positive=True)) for label, value, name in labelled(times, "times")]
     words(xlabel, "xlabel")
+    labels, lettering = named([label for label, _ in given])
     ax = axes_or_new(ax)
     values = np.asarray([value for _, value in given])
     places = np.arange(values.size)[::-1]
     ax.hlines(places, values.min() / 3, values, color="0.8", linewidth=2)
     ax.plot(values, places, "o", color="C0")
     ax.set(xlabel=xlabel, xscale="log", xlim=(values.min() / 3, values.max() * 3))
-    ax.set_yticks(places, [label for label, _ in given])
+    ax.set_yticks(places, labels, **lettering)
     ax.grid(visible=False, axis="y")
-    return ax
+    return legible(ax)
 
 
 def _cloud(points: tuple[ArrayLike, ArrayLike], name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ from attnmath.figures.drawing import (
     pair,
     words,
 )
+from attnmath.figures.lettering import legible
 
 
 def dots_by_layer(
@@ -52,7 +53,7 @@ def dots_by_layer(
     for across, row in zip(x, dots, strict=True):
         ax.plot(across, row, "o", color="C0", alpha=0.8)
     ax.set(xlabel=r"$\ell$", ylabel=ylabel, xticks=range(1, len(dots) + 1))
-    return ax
+    return legible(ax)
 
 
 def unit_disc(
@@ -75,7 +76,7 @@ def unit_disc(
     ax.set(xlabel=r"$\mathrm{Re}\,\lambda$", ylabel=r"$\mathrm{Im}\,\lambda$", aspect="equal", title=title)
     ticks = (-1, -0.5, 0, 0.5, 1)
     ax.set(xticks=ticks, yticks=ticks)
-    return ax
+    return legible(ax)
 
 
 def decays_beside_predictions(
@@ -100,7 +101,7 @@ def decays_beside_predictions(
         ax.plot(k, values, label=label, linestyle=style["linestyle"])
     ax.set(xlabel="$k$", ylabel=ylabel, yscale="log", ylim=(1e-13, 2))
     legend(ax, loc="lower right")
-    return ax
+    return legible(ax)
 
 
 def quantile_bands(
@@ -125,7 +126,7 @@ def quantile_bands(
         ax.axvline(place, color="0.3", linestyle=":", linewidth=1.2)
     ax.set(xlabel=xlabel, ylabel=ylabel, yscale="log")
     legend(ax)
-    return ax
+    return legible(ax)
 
 
 def _at_least_0(values: np.ndarray, name: str) -> np.ndarray:

@@ -22,6 +22,7 @@ from attnmath.checks import (
     generator,
     in_range,
     positive_integer,
+    precision,
     silent,
 )
 from attnmath.linear_cost.random_features.projections import orthogonal
@@ -103,6 +104,7 @@ def inputs_for(
     >>> inputs_for([[1.0]], [[2.0]], [[1.0], [1.0]], [[0.0], [1.0]])
     array([[-1.,  2.]])
     """
+    eps = precision(W_Q, W_K)
     W_Q, W_K = _pair(W_Q, W_K)
     Q, K = floats(Q, "Q", ndim=2), floats(K, "K", ndim=2)
     if not (Q.shape == K.shape and Q.shape[1] == W_Q.shape[1]):
@@ -110,7 +112,7 @@ def inputs_for(
             f"Q, K: expected one shape with {W_Q.shape[1]} columns as W_Q, got {describe(Q)} and {describe(K)}"
         )
     both = np.concatenate([W_Q, W_K], axis=1)
-    _independent(both, "W_Q, W_K")
+    _independent(both, "W_Q, W_K", eps)
     with silent():
         return in_range(np.concatenate([Q, K], axis=1) @ np.linalg.pinv(both), "Q, K")
 
@@ -129,6 +131,7 @@ def invariant(
     array([[1., 0.],
            [0., 1.]])
     """
+    eps = precision(W_Q)
     W_Q, W_K = floats(W_Q, "W_Q", ndim=3), floats(W_K, "W_K", ndim=3)
     heads, d_model, d_k = W_Q.shape
     if W_K.shape != W_Q.shape or heads * d_k != d_model:
@@ -137,7 +140,7 @@ def invariant(
             f"got {describe(W_Q)} and {describe(W_K)}"
         )
     queries, keys = (np.moveaxis(W, 0, 1).reshape(d_model, d_model) for W in (W_Q, W_K))
-    _independent(queries, "W_Q")
+    _independent(queries, "W_Q", eps)
     with silent():
         T = in_range(np.linalg.solve(queries, keys), "W_Q, W_K")
     return np.moveaxis(T.reshape(heads, d_k, heads, d_k), 2, 1)
@@ -157,8 +160,9 @@ def _same_width(X: Float[Numpy, "... n d_model"], W_Q: Float[Numpy, "d_model d_k
         raise ValueError(f"X, W_Q: expected rows as long as W_Q has rows, got {describe(X)} and {describe(W_Q)}")
 
 
-def _independent(W: Float[Numpy, "d columns"], names: str) -> None:
-    """Raise an error unless the columns are independent to working precision."""
+def _independent(W: Float[Numpy, "d columns"], names: str, eps: float) -> None:
+    """Raise an error unless the columns are independent to the precision that they came in."""
     sigma = np.linalg.svd(W, compute_uv=False)
-    if W.shape[1] > W.shape[0] or not sigma[-1] > max(W.shape) * np.finfo(float).eps * sigma[0]:
-        raise ValueError(f"{names}: expected independent columns, got {describe(W)} of a smaller rank")
+    with silent():
+        if W.shape[1] > W.shape[0] or not sigma[-1] > max(W.shape) * eps * sigma[0]:
+            raise ValueError(f"{names}: expected independent columns, got {describe(W)} of a smaller rank")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Real
+from numpy.polynomial import polynomial
 from scipy import special
 
 from attnmath.arrays import ArrayLike, Numpy
@@ -53,8 +54,8 @@ def tail_bound(epsilon: Real[ArrayLike, "*shape"], k: int) -> Float[Numpy, "*sha
     """
     epsilon, k = _positive(epsilon), positive_integer(k, "k")
     with silent(), np.errstate(divide="ignore"):
-        lower = np.where(epsilon < 1, epsilon + np.log1p(-np.minimum(epsilon, 1.0)), -math.inf)
-        upper = np.log1p(epsilon) - epsilon
+        lower = np.where(epsilon < 1, _log1p_less(-np.minimum(epsilon, 1.0)), -math.inf)
+        upper = _log1p_less(epsilon)
         return np.asarray(np.exp(k / 2 * lower) + np.exp(k / 2 * upper))[()]
 
 
@@ -156,6 +157,14 @@ def _beta_tails(epsilon: Any, k: Any, d: int) -> tuple[Any, Any]:
         above = np.clip(1 - (1 + epsilon) * k / d, 0.0, 1.0)
         low, high = special.betainc(a, b, below), special.betainc(b, a, above)
     return np.where(k < d, low, 0.0), np.where(k < d, high, 0.0)
+
+
+def _log1p_less(x: Any) -> Any:
+    """log(1 + x) - x, near 0 by its power series: the difference would lose the digits that k multiplies."""
+    degrees = np.arange(2, 19)
+    near = np.where(np.abs(x) < 0.1, x, 0.0)
+    series = near**2 * polynomial.polyval(near, (-1.0) ** (degrees + 1) / degrees)
+    return np.where(np.abs(x) < 0.1, series, np.log1p(x) - x)
 
 
 def _positive(epsilon: Real[ArrayLike, "*shape"]) -> Float[Numpy, "*shape"]:

@@ -12,15 +12,17 @@ from jaxtyping import Float, Integer, Real
 
 from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import (
+    as_numpy,
     describe,
     finite,
     fits_memory,
-    in_range,
     integers,
     number,
     positive_integer,
     real_array,
+    rounded,
     silent,
+    wide,
 )
 
 
@@ -86,15 +88,17 @@ def rotary(
     xp, (n, d) = array_namespace(X), X.shape[-2:]
     if d % 2:
         raise ValueError(f"X: expected an even number of components, got {describe(X)}")
-    where = np.arange(n) if positions is None else np.asarray(integers(positions, "positions"))
+    where = np.arange(n) if positions is None else as_numpy(integers(positions, "positions"))
     if len(where) != n:
         raise ValueError(f"positions: expected one for each of the {n} rows of X, got {describe(where)}")
     angles = np.outer(where, frequencies(d, base))
+    dtype = X.dtype
+    (X,) = wide(X)
     cos, sin = (xp.asarray(f(angles), dtype=X.dtype, device=device(X)) for f in (np.cos, np.sin))
     first, second = X[..., ::2], X[..., 1::2]
     with silent():
         turned = xp.stack([first * cos - second * sin, first * sin + second * cos], axis=-1)
-    return in_range(xp.reshape(turned, X.shape), "X")
+    return rounded(xp.reshape(turned, X.shape), dtype, "X")
 
 
 def _even(d: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import booleans, describe, flag
+from attnmath.checks import as_numpy, booleans, describe, flag
 
 
 def reach(masks: Bool[ArrayLike, "*layers n n"], *, residual: bool = False) -> Bool[Numpy, "n n"]:
@@ -45,7 +45,7 @@ def layers_to_reach(masks: Bool[ArrayLike, "*layers n n"], target: Bool[ArrayLik
     """
     layers = _layers(masks, residual=True)
     n = layers.shape[-1]
-    wanted = np.ones((n, n), dtype=bool) if target is None else np.asarray(booleans(target, "target"))
+    wanted = np.ones((n, n), dtype=bool) if target is None else as_numpy(booleans(target, "target"))
     if wanted.shape != (n, n):
         raise ValueError(f"target: expected booleans of shape {(n, n)}, got {describe(wanted)}")
     found, count, since = np.eye(n, dtype=bool), 0, 0
@@ -65,7 +65,7 @@ def _after(layer: np.ndarray, found: np.ndarray) -> np.ndarray:
 
 def _layers(masks: Bool[ArrayLike, "*layers n n"], residual: bool) -> np.ndarray:
     """Return the masks stacked, shape (layers, n, n), with the diagonal where there is a residual connection."""
-    given = np.asarray(booleans(masks, "masks"))
+    given = as_numpy(booleans(masks, "masks"))
     layers = given[None] if given.ndim == 2 else given
     if layers.ndim != 3 or layers.shape[1] != layers.shape[2] or 0 in layers.shape:
         raise ValueError(f"masks: expected booleans of shape (n, n) or (layers, n, n), got {describe(given)}")

@@ -19,12 +19,15 @@ from attnmath.checks import (
     fits_memory,
     flag,
     in_range,
+    matmul,
     non_negative_integer,
     positive,
     real_array,
+    rounded,
     same_batches,
     same_dtype,
     silent,
+    wide,
 )
 from attnmath.linear_cost.feature_maps import feature_count, taylor_features
 from attnmath.linear_cost.kernels import linear_attention
@@ -71,26 +74,27 @@ def expanded_attention(
         raise ValueError(f"V: expected {K.shape[-2]} rows, one for each key, got {describe(V)}")
     order, causal = non_negative_integer(order, "order", at_most=20), flag(causal, "causal")
     root = math.sqrt(1 / math.sqrt(Q.shape[-1]) if scale is None else positive(scale, "scale"))
-    xp = array_namespace(Q, K, V)
+    xp, dtype = array_namespace(Q, K, V), V.dtype
     c = _centre(centre, Q, causal)
+    Q, K, V, c = wide(Q, K, V, c)
     with silent():
         K = K - K[..., :1, :]  # what all keys share changes no weight, and would cost digits
         X, Y, c = ((Q - c) * root, K * root, c * root)
-        logits = in_range(xp.matmul(Y, xp.matrix_transpose(c)), "Q, K, scale, centre")
+        logits = in_range(matmul(Y, xp.matrix_transpose(c)), "Q, K, scale, centre")
         if causal:
             if order != 1 or Q.shape[-2] != K.shape[-2]:
                 raise ValueError(
                     f"causal: expected the order 1 and as many queries as keys, got the order {order}, "
                     f"{describe(Q)} and {describe(K)}"
                 )
-            return in_range(_causal(X, Y, V, logits), "Q, K, V, scale, centre")
+            return rounded(_causal(X, Y, V, logits), dtype, "Q, K, V, scale, centre")
         p = softmax(logits, axis=-2)
         Y = Y - xp.sum(p * Y, axis=-2, keepdims=True)
         if order == 1:
-            out = xp.sum(p * V, axis=-2, keepdims=True) + xp.matmul(X, xp.matmul(xp.matrix_transpose(p * Y), V))
+            out = xp.sum(p * V, axis=-2, keepdims=True) + matmul(X, matmul(xp.matrix_transpose(p * Y), V))
         else:
             out = _by_features(X, Y, V, p, order)
-        return in_range(out, "Q, K, V, scale, centre")
+        return rounded(out, dtype, "Q, K, V, scale, centre")
 
 
 def _centre(centre: ArrayLike | None, Q: AnyArray, causal: bool) -> AnyArray:
@@ -98,7 +102,7 @@ def _centre(centre: ArrayLike | None, Q: AnyArray, causal: bool) -> AnyArray:
     if centre is None:
         if causal:
             raise ValueError("centre: expected a query to expand about (the mean of all queries knows the future)")
-        return array_namespace(Q).mean(Q, axis=-2, keepdims=True)
+        return array_namespace(Q).mean(*wide(Q), axis=-2, keepdims=True)
     c = finite(real_array(centre, "centre", ndim=1), "centre")
     same_dtype(Q=Q, centre=c)
     if c.shape[0] != Q.shape[-1]:
@@ -111,9 +115,9 @@ def _by_features(X: AnyArray, Y: AnyArray, V: AnyArray, p: AnyArray, order: int)
     fits_memory("Q, K, order", max(Y.shape[-2], ROWS), feature_count(Y.shape[-1], order))
     xp = array_namespace(X, Y, V)
     V = xp.concat([V, xp.ones_like(V[..., :1])], axis=-1)  # the last column sums the weights
-    state = xp.matmul(xp.matrix_transpose(taylor_features(Y, order) * p), V)
+    state = matmul(xp.matrix_transpose(taylor_features(Y, order) * p), V)
     rows = (X[..., low : low + ROWS, :] for low in range(0, X.shape[-2], ROWS))
-    out = xp.concat([xp.matmul(taylor_features(part, order), state) for part in rows], axis=-2)
+    out = xp.concat([matmul(taylor_features(part, order), state) for part in rows], axis=-2)
     if bool(xp.any(out[..., -1:] == 0)):
         raise ValueError("Q, K, order: expected weights that do not sum to 0, got a query for which they do")
     return out[..., :-1] / out[..., -1:]

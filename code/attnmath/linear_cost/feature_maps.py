@@ -30,7 +30,9 @@ from attnmath.checks import (
     positive,
     positive_integer,
     real_array,
+    rounded,
     silent,
+    wide,
 )
 
 Numbers = NDArray[Any]
@@ -151,7 +153,8 @@ def cosine_reweighted(x: Real[ArrayLike[Array], "... n d"], length: int | None =
     angles = np.arange(n)[:, None] * (math.pi / 2 / length)
     kept = xp.where(x > 0, x, xp.zeros_like(x))
     turned = [xp.astype(xp.asarray(of(angles), device=device(x)), x.dtype) for of in (np.cos, np.sin)]
-    return xp.concat([kept * factor for factor in turned], axis=-1)
+    with silent():
+        return xp.concat([kept * factor for factor in turned], axis=-1)
 
 
 def truncated_exponential(s: Real[ArrayLike[Array], "*shape"], order: int) -> Float[Array, "*shape"]:
@@ -167,7 +170,8 @@ def truncated_exponential(s: Real[ArrayLike[Array], "*shape"], order: int) -> Fl
     """
     order = non_negative_integer(order, "order", at_most=MOST_TERMS)
     s = finite(real_array(s, "s"), "s")
-    xp = array_namespace(s)
+    xp, dtype = array_namespace(s), s.dtype
+    (s,) = wide(s)
     cancels = (s < -1) & (s > -(order + 1))
     with silent():
         total = xp.ones_like(s)
@@ -175,7 +179,7 @@ def truncated_exponential(s: Real[ArrayLike[Array], "*shape"], order: int) -> Fl
             total = 1 + s / k * total
         if bool(xp.any(cancels)):
             total = xp.where(cancels, _by_remainder(xp.where(cancels, -s, xp.ones_like(s)), order), total)
-        return in_range(total, "s, order")
+        return rounded(total, dtype, "s, order")
 
 
 def _by_remainder(x: AnyArray, order: int) -> AnyArray:

@@ -26,11 +26,14 @@ from attnmath.checks import (
     flag,
     function,
     in_range,
+    matmul,
     positive_integer,
     real_array,
+    rounded,
     same_batches,
     same_dtype,
     silent,
+    wide,
 )
 
 #: A feature map: queries or keys go in, the features of each come out.
@@ -52,7 +55,9 @@ def elu_plus_one(x: Real[ArrayLike[Array], "*shape"]) -> Float[Array, "*shape"]:
     """
     x = finite(real_array(x, "x"), "x")
     xp = array_namespace(x)
-    return xp.where(x > 0, x + 1, xp.exp(xp.minimum(x, xp.zeros_like(x))))
+    with silent():
+        above = x > 0
+        return xp.where(above, x + 1, xp.exp(xp.where(above, 0.0, x)))
 
 
 def kernel_weights(
@@ -65,9 +70,10 @@ def kernel_weights(
     array([[3.]])
     """
     phi_Q, phi_K = _features(Q, K, feature)
-    xp = array_namespace(phi_Q, phi_K)
+    xp, dtype = array_namespace(phi_Q, phi_K), phi_Q.dtype
+    phi_Q, phi_K = wide(phi_Q, phi_K)
     with silent():
-        return in_range(xp.matmul(phi_Q, xp.matrix_transpose(phi_K)), "Q, K, feature")
+        return rounded(matmul(phi_Q, xp.matrix_transpose(phi_K)), dtype, "Q, K, feature")
 
 
 def linear_attention(
@@ -101,8 +107,7 @@ def linear_attention(
     chunk = positive_integer(chunk, "chunk")
     phi_Q, phi_K, V = _arguments(Q, K, V, feature, causal="causal" if causal else "")
     xp, dtype = array_namespace(phi_Q, phi_K, V), V.dtype
-    if normalise and dtype.itemsize < 4:  # sums over many keys leave the range of half precision
-        phi_Q, phi_K, V = (xp.astype(a, xp.float32) for a in (phi_Q, phi_K, V))
+    phi_Q, phi_K, V = wide(phi_Q, phi_K, V)
     scaled = normalise and not (_moderate(phi_Q) and _moderate(phi_K))
     with silent():
         if causal:
@@ -111,9 +116,9 @@ def linear_attention(
             if scaled:
                 shift = _largest(phi_K)
                 phi_Q, phi_K = _shifted_queries(phi_Q, shift), phi_K * _power(-shift, phi_K)
-            out = xp.matmul(phi_Q, xp.matmul(xp.matrix_transpose(phi_K), V))
-            sums = xp.matmul(phi_Q, xp.sum(phi_K, axis=-2)[..., None])
-        return in_range(xp.astype(_divided(out, sums, normalise=normalise), dtype), "Q, K, V, feature")
+            out = matmul(phi_Q, matmul(xp.matrix_transpose(phi_K), V))
+            sums = matmul(phi_Q, xp.sum(phi_K, axis=-2)[..., None])
+        return rounded(_divided(out, sums, normalise=normalise), dtype, "Q, K, V, feature")
 
 
 def linear_attention_recurrent(
@@ -130,6 +135,7 @@ def linear_attention_recurrent(
 
     from S_0 = 0 and z_0 = 0, with S of shape r x d_v and z of r features. `linear_attention` with
     `causal=True` gives the same and is faster; this is what a model does that generates token by token.
+    The sums are kept in at least single precision.
     Nothing is scaled here: sums that leave the range of the numbers, or underflow to 0, are a `ValueError`.
 
     >>> import numpy as np
@@ -139,7 +145,8 @@ def linear_attention_recurrent(
     """
     normalise = flag(normalise, "normalise")
     phi_Q, phi_K, V = _arguments(Q, K, V, feature, causal="Q, K")
-    xp = array_namespace(phi_Q, phi_K, V)
+    xp, dtype = array_namespace(phi_Q, phi_K, V), V.dtype
+    phi_Q, phi_K, V = wide(phi_Q, phi_K, V)
     outs, sums = [], []
     with silent():
         S = z = 0.0
@@ -148,7 +155,8 @@ def linear_attention_recurrent(
             S, z = S + k[..., :, None] * v[..., None, :], z + k
             outs.append(xp.sum(q[..., :, None] * S, axis=-2))
             sums.append(xp.sum(q * z, axis=-1, keepdims=True))
-        return _divided(xp.stack(outs, axis=-2), xp.stack(sums, axis=-2), normalise=normalise)
+        out = _divided(xp.stack(outs, axis=-2), xp.stack(sums, axis=-2), normalise=normalise)
+        return rounded(out, dtype, "Q, K, V, feature")
 
 
 def _in_chunks(phi_Q: AnyArray, phi_K: AnyArray, V: AnyArray, chunk: int, *, scaled: bool) -> tuple[AnyArray, AnyArray]:
@@ -181,16 +189,16 @@ def _in_chunks(phi_Q: AnyArray, phi_K: AnyArray, V: AnyArray, chunk: int, *, sca
                 S, z = S * fall, z * fall
             shift, past = now, xp.maximum(now, top)
         v = V[..., part, :]
-        table = xp.matmul(q, xp.matrix_transpose(k))
+        table = matmul(q, xp.matrix_transpose(k))
         at = xp.arange(k.shape[-2], device=device(k))
         # An overflow at a later key is none of this result: where drops it, and a product with 0 would not.
         table = xp.where(at[:, None] >= at, table, xp.zeros_like(table))
-        out, total = xp.matmul(table, v), xp.sum(table, axis=-1, keepdims=True)
-        added, more = xp.matmul(xp.matrix_transpose(k), v), xp.sum(k, axis=-2)[..., None]
+        out, total = matmul(table, v), xp.sum(table, axis=-1, keepdims=True)
+        added, more = matmul(xp.matrix_transpose(k), v), xp.sum(k, axis=-2)[..., None]
         if S is None:
             S, z = added, more
         else:
-            out, total = out + xp.matmul(q, S), total + xp.matmul(q, z)
+            out, total = out + matmul(q, S), total + matmul(q, z)
             S, z = S + added, z + more
         outs.append(out)
         sums.append(total)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
+
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Integer, Real
 
@@ -9,13 +12,15 @@ from attnmath.arrays import Array, ArrayLike
 from attnmath.checks import (
     finite,
     fits_memory,
-    in_range,
     integers,
+    matmul,
     positive_integer,
     probabilities,
     real_array,
+    rounded,
     same_dtype,
     silent,
+    wide,
 )
 from attnmath.operator.attention import masked, softmax
 
@@ -59,10 +64,11 @@ def mixture(
             f"got {tuple(x.shape)}, {tuple(gates.shape)}, {tuple(experts.shape)}"
         )
     gates = probabilities(gates, "gates")
-    xp = array_namespace(x, gates, experts)
+    dtype = x.dtype
+    x, gates, experts = wide(x, gates, experts)
     with silent():
-        outputs = xp.matmul(x[None, :, :], experts)  # (E, n, d_out)
-        return in_range(xp.sum(xp.matrix_transpose(gates)[:, :, None] * outputs, axis=0), "x, experts")
+        parts = (gates[:, e, None] * matmul(x, experts[e, ...]) for e in range(experts.shape[0]))
+        return rounded(reduce(operator.add, parts), dtype, "x, experts")
 
 
 def block_matrix(

@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Float, Integer, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import describe, fits_memory, integers, positive_integer
+from attnmath.checks import as_numpy, describe, fits_memory, integers, matmul, positive_integer, root
 from attnmath.matrix.spectrum import row_stochastic
 
 
@@ -35,10 +35,10 @@ def stationary_distribution(A: Real[ArrayLike[Array], "n n"]) -> Float[Array, "n
     xp = array_namespace(A)
     if bool(xp.all(A > 0)):
         return _eliminate(A)
-    members = _closed_class(A)
-    pi = xp.zeros(A.shape[0], dtype=A.dtype, device=device(A))
-    pi[members] = _eliminate(A[members, :][:, members])
-    return pi
+    # Positions outside of the class come last, and are eliminated first: their 0 has its derivative, too.
+    order = xp.argsort(xp.astype(~_closed_class(A), xp.int64), stable=True)
+    pi = _eliminate(xp.take(xp.take(A, order, axis=0), order, axis=1))
+    return xp.take(pi, xp.argsort(order), axis=0)
 
 
 def dobrushin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
@@ -46,6 +46,7 @@ def dobrushin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
 
     It is the smallest tau with max(A x) - min(A x) <= tau (max x - min x) for every x. Hence
     tau(A B) <= tau(A) tau(B), and every eigenvalue but one simple 1 has modulus at most tau.
+    Where entries of two rows are equal it has a kink; its derivative is a subgradient there.
 
     >>> float(dobrushin([[0.75, 0.25], [0.25, 0.75]]))
     0.5
@@ -62,6 +63,7 @@ def doeblin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     """Doeblin's bound 1 - sum_j min_i A_ij on Dobrushin's coefficient.
 
     It is below 1 as soon as one column is positive throughout, and at most 1 - n min A.
+    Where a column has its minimum twice there is a kink; the derivative is a subgradient there.
 
     >>> float(doeblin([[0.75, 0.25], [0.25, 0.75]]))
     0.5
@@ -76,6 +78,7 @@ def distances_to_limit(A: Real[ArrayLike[Array], "n n"], steps: int) -> Float[Ar
     """Largest entry of |A^k - 1 pi^T| for k = 1 ... steps, for one matrix.
 
     The limit is subtracted first: (A - 1 pi^T)^k = A^k - 1 pi^T, so nothing cancels.
+    Where two entries are as large, or the largest is 0, the derivative is a subgradient.
 
     >>> distances_to_limit([[0.75, 0.25], [0.25, 0.75]], 2)
     array([0.25 , 0.125])
@@ -86,7 +89,7 @@ def distances_to_limit(A: Real[ArrayLike[Array], "n n"], steps: int) -> Float[Ar
     power, found = rest, []
     for _ in range(steps):
         found.append(xp.max(xp.abs(power)))
-        power = xp.matmul(power, rest)
+        power = matmul(power, rest)
     return xp.stack(found)
 
 
@@ -95,7 +98,7 @@ def log_distances(A: Real[ArrayLike[Array], "n n"], doublings: int) -> Float[Arr
 
     Powers are renormalised after each squaring, so the distance may fall far below the smallest
     float; -inf where the distance is 0, or lost in rounding: where a power or a square
-    is not larger than n ulp of what it was computed from.
+    is not larger than n ulp of what it was computed from (its derivative is 0 there).
 
     >>> log_distances([[0.75, 0.25], [0.25, 0.75]], 10)[-1] / 1024 / np.log(0.5)
     np.float64(1.0)
@@ -105,13 +108,13 @@ def log_distances(A: Real[ArrayLike[Array], "n n"], doublings: int) -> Float[Arr
     floor = power.shape[0] * float(xp.finfo(power.dtype).eps)
     log, found = xp.zeros((), dtype=power.dtype, device=device(power)), []
     for _ in range(doublings + 1):
-        size = xp.sqrt(xp.sum(power**2))
+        size = root(xp.sum(power**2))
         positive = size > floor
         with np.errstate(divide="ignore"):
             log = log + xp.log(xp.where(positive, size, xp.zeros_like(size)))
         found.append(log)
         power = power / xp.where(positive, size, xp.ones_like(size))
-        power, log = xp.matmul(power, power), 2 * log
+        power, log = matmul(power, power), 2 * log
     return xp.stack(found)
 
 
@@ -125,12 +128,13 @@ def cycle_lengths(image: Integer[ArrayLike, "n"]) -> tuple[int, ...]:
     >>> cycle_lengths([0, 0, 3, 2])
     (1, 2)
     """
-    f = np.asarray(integers(image, "image"))
+    f = as_numpy(integers(image, "image"))
     if f.min() < 0 or f.max() >= f.size:
         raise ValueError(f"image: expected positions from 0 to {f.size - 1}, got {f.min()} to {f.max()}")
     ends = np.arange(f.size)
-    for _ in range(f.size):  # after n steps every position has run into its cycle
-        ends = f[ends]
+    steps = f
+    for _ in range(f.size.bit_length()):  # after 1 + 2 + 4 + ... >= n steps every position has run into its cycle
+        ends, steps = steps[ends], steps[steps]
     remaining, lengths = set(ends.tolist()), []
     while remaining:
         start = position = remaining.pop()
@@ -160,7 +164,7 @@ def _closed_class(A: AnyArray) -> AnyArray:
     reach = (A > 0) | xp.astype(xp.eye(n, dtype=A.dtype, device=device(A)), xp.bool)
     for _ in range(max(1, math.ceil(math.log2(n)))):
         steps = xp.astype(reach, A.dtype)
-        reach = xp.matmul(steps, steps) > 0
+        reach = matmul(steps, steps) > 0
     closed = xp.all(~reach | xp.matrix_transpose(reach), axis=-1)
     # Each closed class is what any one of its members reaches.
     first = int(xp.argmax(xp.astype(closed, xp.int64)))

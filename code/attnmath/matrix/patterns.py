@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Integer, Real
 
 from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import (
+    as_numpy,
     booleans,
     describe,
     fits_memory,
@@ -21,6 +22,7 @@ from attnmath.checks import (
     integers,
     non_negative_integer,
     positive_integer,
+    silent,
 )
 from attnmath.matrix.spectrum import row_stochastic
 
@@ -62,7 +64,7 @@ def strided_mask(n: int, stride: int) -> Bool[Numpy, "{n} {n}"]:
     array([1, 1, 1, 0, 1])
     """
     n, stride = positive_integer(n, "n"), positive_integer(stride, "stride")
-    distance = _distance(n)
+    distance, stride = _distance(n), min(stride, n)
     return (distance < stride) | (distance % stride == 0)
 
 
@@ -76,7 +78,7 @@ def factorised_strided(n: int, stride: int) -> tuple[Bool[Numpy, "{n} {n}"], Boo
     [[0, 0, 1, 1, 1], [1, 0, 1, 0, 1]]
     """
     n, stride = positive_integer(n, "n"), positive_integer(stride, "stride")
-    back = _back(n)
+    back, stride = _back(n), min(stride, n)
     return (back >= 0) & (back <= stride), (back >= 0) & (back % stride == 0)
 
 
@@ -147,9 +149,11 @@ def random_block_mask(n: int, block: int, blocks: int, *, rng: np.random.Generat
     count, rng = -(-n // block), generator(rng)
     if blocks > count:
         raise ValueError(f"blocks: expected at most the {count} blocks of n = {n}, got {blocks}")
-    order = rng.random((count, count))
-    np.fill_diagonal(order, -1.0)  # its own block comes first
-    chosen = order.argsort(axis=1).argsort(axis=1) < blocks
+    chosen = np.zeros((count, count), dtype=bool)
+    for own, row in enumerate(chosen):
+        order = rng.random(count)
+        order[own] = -1.0  # its own block comes first
+        row[order.argsort()[:blocks]] = True
     number = np.arange(n) // block
     return chosen[np.ix_(number, number)]
 
@@ -168,7 +172,7 @@ def global_local_mask(
            [0, 0, 0, 1]])
     """
     local = window_mask(n, width)
-    positions, seen = np.asarray(integers(globals_, "globals_")), flag(seen, "seen")
+    positions, seen = as_numpy(integers(globals_, "globals_")), flag(seen, "seen")
     if positions.min() < 0 or positions.max() >= n:
         raise ValueError(f"globals_: expected positions from 0 to {n - 1}, got {positions.min()} to {positions.max()}")
     local[positions, :] = True
@@ -185,7 +189,7 @@ def tiles(mask: Bool[ArrayLike, "n m"], size: int) -> Bool[Numpy, "rows columns"
     >>> tiles(window_mask(4, 1), 2).sum()
     np.int64(4)
     """
-    given, size = np.asarray(booleans(mask, "mask")), positive_integer(size, "size")
+    given, size = as_numpy(booleans(mask, "mask")), positive_integer(size, "size")
     if given.ndim != 2 or 0 in given.shape:
         raise ValueError(f"mask: expected booleans of shape (n, m), got {describe(given)}")
     rows = np.logical_or.reduceat(given, np.arange(0, given.shape[0], size), axis=0)
@@ -234,7 +238,7 @@ def uniform_attention(mask: Bool[ArrayLike, "n m"]) -> Float[Numpy, "n m"]:
            [0.333, 0.333, 0.333],
            [0.   , 0.5  , 0.5  ]])
     """
-    seen = np.asarray(booleans(mask, "mask"))
+    seen = as_numpy(booleans(mask, "mask"))
     if seen.ndim != 2 or not np.all(seen.any(axis=1)):
         raise ValueError(f"mask: expected booleans of shape (n, m) with a True in every row, got {describe(seen)}")
     return np.asarray(seen / seen.sum(axis=1, keepdims=True))
@@ -253,9 +257,10 @@ def window_symbol(theta: Real[ArrayLike, "*shape"], width: int) -> Float[Numpy, 
     width = non_negative_integer(width, "width")
     fits_memory("theta, width", angle.size, width)
     # The product with k rounds large angles, or overflows; numpy's sine and cosine reduce them exactly.
-    angle = np.where(np.abs(angle) > 8, np.arctan2(np.sin(angle), np.cos(angle)), angle)
-    k = np.arange(1, width + 1)
-    return np.asarray((1 + 2 * np.cos(angle[..., None] * k).sum(axis=-1)) / (2 * len(k) + 1))
+    with silent():
+        angle = np.where(np.abs(angle) > 8, np.arctan2(np.sin(angle), np.cos(angle)), angle)
+        k = np.arange(1, width + 1)
+        return np.asarray((1 + 2 * np.cos(angle[..., None] * k).sum(axis=-1)) / (2 * len(k) + 1))
 
 
 def _distance(n: int) -> np.ndarray:
@@ -263,6 +268,7 @@ def _distance(n: int) -> np.ndarray:
 
 
 def _back(n: int) -> np.ndarray:
-    """How far key j lies behind query i: i - j."""
+    """How far key j lies behind query i: i - j, in the small integers that the largest n leaves enough."""
     fits_memory("n", n, n)
-    return np.asarray(np.subtract.outer(np.arange(n), np.arange(n)))
+    place = np.arange(n, dtype=np.int16)
+    return np.asarray(np.subtract.outer(place, place))

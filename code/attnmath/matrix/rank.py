@@ -13,7 +13,7 @@ from jaxtyping import Float, Int, Real
 from numpy.typing import NDArray
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import floats, in_range, number, positive_integer, silent, unit_scaled
+from attnmath.checks import floats, in_range, number, positive_integer, precision, silent, unit_scaled
 from attnmath.matrix.spectrum import singular_values as singular_values
 
 Floats = NDArray[Any]
@@ -29,15 +29,15 @@ class NumericalRank(NamedTuple):
 def numerical_rank(A: Real[ArrayLike, "... n m"], *, relative: float | None = None) -> NumericalRank:
     """Number of singular values above ``relative`` times the largest.
 
-    relative : the larger side times the machine epsilon unless given: what rounding alone
-    can do to a singular value.
+    relative : the larger side times the machine epsilon of the dtype that A comes in (at most 1/2) unless given:
+    what rounding alone can do to a singular value.
 
     >>> numerical_rank([[1.0, 0.0], [0.0, 1e-3]], relative=1e-2).rank
     np.int64(1)
     """
     matrices = _matrices(A)
     if relative is None:
-        relative = max(matrices.shape[-2:]) * float(np.finfo(float).eps)
+        relative = min(max(matrices.shape[-2:]) * precision(A), 0.5)
     relative = number(relative, "relative")
     if not 0 <= relative < 1:
         raise ValueError(f"relative: expected a number from 0 to 1, got {relative}")
@@ -55,6 +55,7 @@ def effective_rank(sigma: Real[ArrayLike, "... n"], epsilon: float, *, power: in
     >>> effective_rank([2.0, 1.0], 0.3), effective_rank([2.0, 1.0], 0.3, power=2)
     (np.int64(2), np.int64(1))
     """
+    rounding = precision(sigma)
     sigma = _falling(sigma)
     epsilon = number(epsilon, "epsilon")
     if not 0 < epsilon < 1:
@@ -66,6 +67,8 @@ def effective_rank(sigma: Real[ArrayLike, "... n"], epsilon: float, *, power: in
     # one, although each of the n sums and the product with epsilon is rounded.
     left_out = np.cumsum(mass[..., ::-1], axis=-1)[..., ::-1]
     tie = 1 + (mass.shape[-1] + 4) * float(np.finfo(float).eps)
+    if rounding > np.finfo(float).eps:  # each value is off by half of it, its power by so many times that
+        tie += power * rounding
     return np.maximum(np.sum(left_out > epsilon * tie * left_out[..., :1], axis=-1), 1)
 
 

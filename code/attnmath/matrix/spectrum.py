@@ -13,7 +13,7 @@ from array_api_compat import array_namespace
 from jaxtyping import Complex, Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import about, describe, finite, in_range, real_array, rounding_of_sums, scalar, silent
+from attnmath.checks import about, derivable, describe, finite, in_range, real_array, rounding_of_sums, scalar, silent
 
 
 def row_stochastic(A: Real[ArrayLike[Array], "... n n"], name: str = "A") -> Float[Array, "... n n"]:
@@ -47,6 +47,8 @@ def square(A: Real[ArrayLike[Array], "... n n"], name: str = "A") -> Float[Array
 def singular_values(A: Real[ArrayLike[Array], "... n m"]) -> Float[Array, "... min(n,m)"]:
     """Singular values of any matrix, largest first.
 
+    Where two coincide, or one is 0, they have no derivative; autograd takes that for one choice of singular vectors.
+
     >>> singular_values([[3.0, 0.0], [4.0, 0.0]]).round(12)
     array([5., 0.])
     """
@@ -70,7 +72,7 @@ def norm_bounds(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, "...
     """Bounds on the 2-norm of a row-stochastic matrix from its column sums c.
 
     They are sqrt(1 + Var c), the variance being over the n columns, and sqrt(max c). Both are 1
-    exactly when the matrix is doubly stochastic.
+    exactly when the matrix is doubly stochastic. Where two sums are the largest, the derivative is a subgradient.
 
     >>> [round(float(b), 6) for b in norm_bounds([[0.875, 0.125], [0.875, 0.125]])]
     [1.25, 1.322876]
@@ -85,7 +87,7 @@ def eigenvalues(A: Real[ArrayLike[Array], "... n n"]) -> Complex[Array, "... n"]
     """Eigenvalues of a square matrix, by falling modulus.
 
     Of a conjugate pair the one with positive imaginary part comes first. For a row-stochastic
-    matrix the first has modulus 1.
+    matrix the first has modulus 1. Where two coincide they have no derivative; autograd gives any number, but no NaN.
 
     >>> eigenvalues([[0.75, 0.25], [0.25, 0.75]]).real.round(12)
     array([1. , 0.5])
@@ -93,7 +95,7 @@ def eigenvalues(A: Real[ArrayLike[Array], "... n n"]) -> Complex[Array, "... n"]
     A = square(A)
     xp = array_namespace(A)
     with silent(), about("A"):
-        found = in_range(xp.linalg.eigvals(A), "A")
+        found = in_range(xp.linalg.eigvals(derivable(A)), "A")
     found = xp.astype(found, xp.result_type(found.dtype, xp.complex64))  # older libraries give real numbers as such
     # LAPACK returns conjugate pairs side by side, so a stable order keeps them so.
     return xp.take_along_axis(found, xp.argsort(-xp.abs(found), axis=-1, stable=True), axis=-1)
@@ -103,7 +105,8 @@ def eigenvector_condition(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, 
     """Condition number of the matrix of unit eigenvectors.
 
     It bounds how far powers of A may stray from powers of its eigenvalues. A matrix that is not
-    diagonalisable gets a huge number or inf, as rounding decides.
+    diagonalisable gets a huge number or inf, as rounding decides. Where eigenvalues coincide it has no derivative;
+    autograd gives any number, but no NaN.
 
     >>> round(float(eigenvector_condition([[0.75, 0.25], [0.25, 0.75]])), 12)
     1.0
@@ -111,7 +114,7 @@ def eigenvector_condition(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, 
     A = square(A)
     xp = array_namespace(A)
     with silent(), about("A"):
-        _, vectors = xp.linalg.eig(A)
+        _, vectors = xp.linalg.eig(derivable(A))
         values = in_range(xp.linalg.svdvals(in_range(vectors, "A")), "A")
     smallest = values[..., -1]
     with silent():
@@ -122,8 +125,8 @@ def eigenvector_condition(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, 
 def log_determinant(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """Sign and logarithm of the modulus of the determinant.
 
-    A singular matrix gets 0 and -inf. The determinant itself underflows for all but small matrices:
-    the example has one of exp(-921).
+    A singular matrix gets 0 and -inf, and 0 as derivative (it has none). The determinant itself underflows for all but
+    small matrices: the example has one of exp(-921).
 
     >>> import numpy as np
     >>> sign, log = log_determinant(np.diag(np.full(400, 0.1)))
@@ -133,7 +136,7 @@ def log_determinant(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, 
     A = square(A)
     xp = array_namespace(A)
     with silent():
-        sign, log = xp.linalg.slogdet(A)
+        sign, log = xp.linalg.slogdet(derivable(A))
         in_range(xp.where(sign == 0, xp.zeros_like(log), log), "A")
     return sign, log
 

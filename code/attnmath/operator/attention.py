@@ -8,6 +8,7 @@ P the attention weights, O the output (section 5.1.6).
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -18,18 +19,23 @@ from attnmath.checks import (
     about,
     axis_of,
     booleans,
+    constant,
     describe,
     finite,
     fits_memory,
     in_range,
     integers,
+    matmul,
     positive,
     positive_integer,
     probabilities,
     real_array,
+    root,
+    rounded,
     same_batches,
     same_dtype,
     silent,
+    wide,
 )
 
 
@@ -50,9 +56,10 @@ def softmax(x: Real[ArrayLike[Array], "*shape"], *, axis: int = -1, temperature:
     """
     x = real_array(x, "x", at_least=1)
     temperature = positive(temperature, "temperature")
-    xp = array_namespace(x)
+    xp, dtype = array_namespace(x), x.dtype
     axis = axis_of(x, axis, "x")
-    top = xp.max(x, axis=axis, keepdims=True)
+    (x,) = wide(x)
+    top = constant(xp.max(x, axis=axis, keepdims=True))
     if bool(xp.any(top == -math.inf)):
         raise ValueError("x: expected a finite logit in every slice, got one that is -inf throughout (fully masked)")
     with silent():
@@ -60,10 +67,7 @@ def softmax(x: Real[ArrayLike[Array], "*shape"], *, axis: int = -1, temperature:
             weights = xp.exp(2 * _quotient(x / 2 - top / 2, temperature))
         else:
             weights = xp.exp(_quotient(x - top, temperature))
-        if x.dtype.itemsize >= 4:
-            return weights / xp.sum(weights, axis=axis, keepdims=True)
-        wide = xp.astype(weights, xp.float32)  # the sum of many weights is out of the range of half precision
-        return xp.astype(wide / xp.sum(wide, axis=axis, keepdims=True), x.dtype)
+        return rounded(weights / xp.sum(weights, axis=axis, keepdims=True), dtype)
 
 
 def softmax_jacobian(y: Real[ArrayLike[Array], "... n"]) -> Float[Array, "... n n"]:
@@ -76,40 +80,55 @@ def softmax_jacobian(y: Real[ArrayLike[Array], "... n"]) -> Float[Array, "... n 
            [-0.1875,  0.1875]])
     """
     y = probabilities(y, "y")
+    fits_memory("y", *y.shape, y.shape[-1])
     xp = array_namespace(y)
-    diagonal = y[..., :, None] * xp.eye(y.shape[-1], dtype=y.dtype, device=device(y))
-    return diagonal - y[..., :, None] * y[..., None, :]
+    with silent():
+        diagonal = y[..., :, None] * xp.eye(y.shape[-1], dtype=y.dtype, device=device(y))
+        return diagonal - y[..., :, None] * y[..., None, :]
 
 
 def jacobian_norm(y: Real[ArrayLike[Array], "... n"]) -> Float[Array, "..."]:
     """Frobenius norm of the softmax Jacobian at output y, accurate where it nearly vanishes.
 
     y : probabilities along the last axis. The square is
-    sum_i y_i^2 ((1 - y_i)^2 + sum_{j != i} y_j^2), a sum of non-negative terms, and
-    1 - y_i is itself summed from the others, so nothing cancels near saturation (the
-    printed diagonal y_i (1 - y_i) rounds to 0 there).
+    sum_i y_i^2 ((1 - y_i)^2 + sum_{j != i} y_j^2), a sum of non-negative terms. For the
+    largest y_i both 1 - y_i and the sum are taken from the others, and for these y_i <= 1/2,
+    so nothing cancels near saturation (the printed diagonal y_i (1 - y_i) rounds to 0 there).
+    Memory is a few times that of y. At a one-hot y, where the norm is 0 and has a kink, its
+    derivative is taken as 0.
 
     >>> round(float(jacobian_norm(np.asarray([0.5, 0.5]))), 12)
     0.5
     """
     y = probabilities(y, "y")
-    xp = array_namespace(y)
-    others = 1 - xp.eye(y.shape[-1], dtype=y.dtype, device=device(y))
-    off = y[..., None, :] * others
-    return _norm(y * _norm(xp.concat([xp.sum(off, axis=-1, keepdims=True), off], axis=-1)))
+    xp, dtype = array_namespace(y), y.dtype
+    (y,) = wide(y)
+    with silent():
+        is_top = xp.arange(y.shape[-1], device=device(y)) == xp.argmax(y, axis=-1, keepdims=True)
+        others = xp.where(is_top, xp.zeros_like(y), y)
+        top = xp.sum(y - others, axis=-1)
+        unit = constant(xp.max(others, axis=-1, keepdims=True))  # the squares of small ones may underflow
+        z = others / xp.where(unit > 0, unit, xp.ones_like(unit))
+        of_top = top**2 * (xp.sum(z, axis=-1) ** 2 + xp.sum(z**2, axis=-1))
+        rest = (1 - others) ** 2 + (xp.sum(y**2, axis=-1, keepdims=True) - others**2)
+        return rounded(unit[..., 0] * root(of_top + xp.sum(z**2 * rest, axis=-1)), dtype)
 
 
 def entropy(p: Real[ArrayLike[Array], "... n"]) -> Float[Array, "..."]:
     """Shannon entropy -sum_i p_i log p_i of distributions, in nats; 0 log 0 is 0.
 
     p : probabilities along the last axis. The result is between 0 and log n.
+    At p_i = 0 the derivative is infinite; autograd gives 0 there.
 
     >>> round(float(entropy(np.asarray([0.5, 0.5, 0.0]))), 6)
     0.693147
     """
     p = probabilities(p, "p")
-    xp = array_namespace(p)
-    return -xp.sum(p * xp.log(xp.where(p > 0, p, xp.ones_like(p))), axis=-1)
+    xp, dtype = array_namespace(p), p.dtype
+    (p,) = wide(p)
+    logs = xp.log(xp.where(p > 0, p, xp.ones_like(p)))
+    with silent():
+        return rounded(-xp.sum(xp.where(p > 0, p * logs, xp.zeros_like(p)), axis=-1), dtype)
 
 
 def scores(
@@ -122,16 +141,8 @@ def scores(
     >>> scores(np.asarray([[1.0, 2.0, 2.0, 0.0]]), np.asarray([[2.0, 1.0, 0.0, 5.0]]))
     array([[2.]])
     """
-    Q, K = (finite(real_array(a, name, at_least=2), name) for a, name in ((Q, "Q"), (K, "K")))
-    same_dtype(Q=Q, K=K)
-    if Q.shape[-1] != K.shape[-1]:
-        raise ValueError(f"Q, K: expected the same last axis d_k, got Q {describe(Q)} and K {describe(K)}")
-    same_batches(Q=Q, K=K)
-    names = "Q, K" if scale is None else "Q, K, scale"
-    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else positive(scale, "scale")
-    xp = array_namespace(Q, K)
-    with silent():
-        return in_range(xp.matmul(Q * scale, xp.matrix_transpose(K)), names)
+    S, dtype, names = _scores(Q, K, scale)
+    return rounded(S, dtype, names)
 
 
 def attention_weights(
@@ -151,12 +162,8 @@ def attention_weights(
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
-    S = scores(Q, K, scale=scale)
-    if mask is None:
-        return softmax(S)
-    S = masked(S, mask)
-    with about("mask"):
-        return softmax(S)
+    P, dtype = _weights(Q, K, mask, scale)
+    return rounded(P, dtype)
 
 
 def attention(
@@ -175,13 +182,14 @@ def attention(
     array([[3.]])
     """
     V = finite(real_array(V, "V", at_least=2), "V")
-    P = attention_weights(Q, K, mask=mask, scale=scale)
-    same_dtype(Q=P, V=V)
+    P, dtype = _weights(Q, K, mask, scale)
+    if V.dtype != dtype:
+        same_dtype(Q=rounded(P, dtype), V=V)
     if V.shape[-2] != P.shape[-1]:
         raise ValueError(f"V: expected {P.shape[-1]} rows, one for each key, got {describe(V)}")
     same_batches(Q=P, V=V)
     with silent():
-        return in_range(array_namespace(P, V).matmul(P, V), "V")
+        return rounded(matmul(P, *wide(V)), dtype, "V")
 
 
 def masked(S: Real[ArrayLike[Array], "*shape"], mask: Bool[ArrayLike, "*#shape"]) -> Float[Array, "*shape"]:
@@ -242,12 +250,28 @@ def padding_mask(lengths: Integer[ArrayLike[Array], "batch"], n: int) -> Bool[Ar
     return xp.arange(n, device=device(lengths))[None, None, :] < lengths[:, None, None]
 
 
-def _norm(a: AnyArray) -> AnyArray:
-    """Euclidean norm along the last axis of non-negative numbers whose squares may underflow."""
-    xp = array_namespace(a)
-    top = xp.max(a, axis=-1, keepdims=True)
-    top = xp.where(top > 0, top, xp.ones_like(top))
-    return top[..., 0] * xp.sqrt(xp.sum((a / top) ** 2, axis=-1))
+def _scores(Q: AnyArray, K: AnyArray, scale: float | None) -> tuple[AnyArray, Any, str]:
+    """Return scores in at least single precision, the dtype of the arguments, and the names that an overflow has."""
+    Q, K = (finite(real_array(a, name, at_least=2), name) for a, name in ((Q, "Q"), (K, "K")))
+    same_dtype(Q=Q, K=K)
+    if Q.shape[-1] != K.shape[-1]:
+        raise ValueError(f"Q, K: expected the same last axis d_k, got Q {describe(Q)} and K {describe(K)}")
+    same_batches(Q=Q, K=K)
+    names, dtype = "Q, K" if scale is None else "Q, K, scale", Q.dtype
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else positive(scale, "scale")
+    Q, K = wide(Q, K)
+    with silent():
+        return in_range(matmul(Q * scale, array_namespace(K).matrix_transpose(K)), names), dtype, names
+
+
+def _weights(Q: AnyArray, K: AnyArray, mask: AnyArray | None, scale: float | None) -> tuple[AnyArray, Any]:
+    """Return attention weights in at least single precision, and the dtype of the arguments."""
+    S, dtype, _ = _scores(Q, K, scale)
+    if mask is None:
+        return softmax(S), dtype
+    S = masked(S, mask)
+    with about("mask"):
+        return softmax(S), dtype
 
 
 def _quotient(x: AnyArray, temperature: float) -> AnyArray:

@@ -224,16 +224,19 @@ def counted_linear_attention(
 def peak_memory(function: Callable[..., Any], *arguments: Any) -> int:
     """Largest number of bytes that were allocated during a call, beyond what was before it.
 
-    numpy reports its arrays to tracemalloc; torch does not.
+    numpy reports its arrays to tracemalloc; torch does not. What other threads allocate meanwhile is counted too.
     """
     checked_function(function, "function")
+    tracing = tracemalloc.is_tracing()
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
         function(*arguments)
         _, peak = tracemalloc.get_traced_memory()
     finally:
-        tracemalloc.stop()
+        if not tracing:
+            tracemalloc.stop()
     return peak - before
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from scipy import integrate, special, stats
 
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import (
+    Fixed,
     fits_memory,
     floats,
     generator,
@@ -41,6 +42,9 @@ _ROOT3 = float(np.sqrt(3))  # half the width of the uniform law of variance 1
 
 # Entries of one random block: 4 Mi float64, 32 MiB, whatever the number of draws asked for.
 _BLOCK = 2**22
+
+# Points at a time of a quadrature, which keeps some dozen values for each.
+_POINTS = 4096
 
 # From this d_k on the normal law with its first Edgeworth term, off by less than 1 / d_k^2, takes the place of
 # the quadrature, whose own rounding grows with d_k.
@@ -74,16 +78,30 @@ def student_t(nu: float) -> ComponentLaw:
         raise ValueError(f"nu: expected more than 2 degrees of freedom (no variance below), got {nu:g}")
     scale = np.sqrt((nu - 2) / nu)
     fourth = 3 * (nu - 2) / (nu - 4) if nu > 4 else np.inf
-    return ComponentLaw(
-        f"Student t, {nu:g} d.o.f.", f"$t_{{{nu:g}}}$", lambda rng, shape: scale * rng.standard_t(nu, shape), fourth
-    )
+    return ComponentLaw(f"Student t, {nu:g} d.o.f.", f"$t_{{{nu:g}}}$", partial(_student, nu, scale), fourth)
+
+
+def _student(nu: float, scale: float, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return scale * rng.standard_t(nu, shape)
+
+
+def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return rng.standard_normal(shape)
+
+
+def _uniform(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return _ROOT3 * rng.uniform(-1, 1, shape)
+
+
+def _signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return 2.0 * rng.integers(0, 2, shape) - 1.0
 
 
 #: The four laws of the chapter: light, bounded, two-valued, and heavy-tailed.
-COMPONENT_LAWS = MappingProxyType({
-    "gaussian": ComponentLaw("Gaussian", r"$\mathcal{N}$", lambda rng, shape: rng.standard_normal(shape), 3.0),
-    "uniform": ComponentLaw("uniform", r"$\mathcal{U}$", lambda rng, shape: _ROOT3 * rng.uniform(-1, 1, shape), 9 / 5),
-    "rademacher": ComponentLaw("Rademacher", r"$\pm1$", lambda rng, shape: 2.0 * rng.integers(0, 2, shape) - 1.0, 1.0),
+COMPONENT_LAWS = Fixed({
+    "gaussian": ComponentLaw("Gaussian", r"$\mathcal{N}$", _normal, 3.0),
+    "uniform": ComponentLaw("uniform", r"$\mathcal{U}$", _uniform, 9 / 5),
+    "rademacher": ComponentLaw("Rademacher", r"$\pm1$", _signs, 1.0),
     "student_t5": student_t(5),
 })  # fmt: skip
 
@@ -125,9 +143,10 @@ def gaussian_cdf(x: Real[ArrayLike, "*points"], d_k: int) -> Float[Numpy, "*poin
     """
     s, d_k = _scaled_points(x, d_k)
     if d_k > _WIDE:
-        z = s / np.sqrt(d_k)
-        return np.asarray(special.ndtr(z) - (z**2 - 3) * z / (4 * d_k) * _normal_density(z))
-    return _over_norm(lambda r: special.ndtr(s / r), d_k)
+        with silent():
+            z = s / np.sqrt(d_k)
+            return np.asarray(special.ndtr(z) - (z**2 - 3) * z / (4 * d_k) * _normal_density(z))
+    return _over_norm(s, lambda part, r: special.ndtr(part / r), d_k)
 
 
 def gaussian_density(x: Real[ArrayLike, "*points"], d_k: int) -> Float[Numpy, "*points"]:
@@ -140,17 +159,19 @@ def gaussian_density(x: Real[ArrayLike, "*points"], d_k: int) -> Float[Numpy, "*
     """
     s, d_k = _scaled_points(x, d_k)
     if d_k > _WIDE:
-        z = s / np.sqrt(d_k)
-        return np.asarray((1 + ((z**2 - 6) * z**2 + 3) / (4 * d_k)) * _normal_density(z))
+        with silent():
+            z = s / np.sqrt(d_k)
+            return np.asarray((1 + ((z**2 - 6) * z**2 + 3) / (4 * d_k)) * _normal_density(z))
     if d_k == 1 and np.any(s == 0):
         raise ValueError("x: expected no 0 where d_k = 1, the density has a pole there")
-    return _over_norm(lambda r: _normal_density(s / r) / r * np.sqrt(d_k), d_k)
+    return _over_norm(s, lambda part, r: _normal_density(part / r) / r * np.sqrt(d_k), d_k)
 
 
 def _scaled_points(x: ArrayLike, d_k: int) -> tuple[Floats, int]:
     """x sqrt(d_k), and d_k. Beyond 1e70 both tails are 0 in floating point, and fourth powers far from overflow."""
     d_k = positive_integer(d_k, "d_k")
-    return np.clip(floats(x, "x", at_least=1), -1e70, 1e70) * np.sqrt(d_k), d_k
+    with silent():
+        return np.clip(floats(x, "x", at_least=1), -1e70, 1e70) * np.sqrt(d_k), d_k
 
 
 def _normal_density(z: Floats) -> Floats:
@@ -158,8 +179,8 @@ def _normal_density(z: Floats) -> Floats:
         return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
-def _over_norm(conditional: Callable[[float], Floats], d_k: int) -> Floats:
-    """Average a function of |q| over the chi law of d_k degrees of freedom.
+def _over_norm(s: Floats, conditional: Callable[[Floats, float], Floats], d_k: int) -> Floats:
+    """Average a function of points and |q| over the chi law of d_k degrees of freedom, some points at a time.
 
     Given q, the dot product q.k is normal with standard deviation |q|; this undoes the
     conditioning. The interval leaves out a probability of at most 2e-14; of two components the density
@@ -168,11 +189,16 @@ def _over_norm(conditional: Callable[[float], Floats], d_k: int) -> Floats:
     low, high = stats.chi.ppf(1e-20 if d_k == 2 else 1e-14, d_k), stats.chi.isf(1e-14, d_k)
     constant = (d_k / 2 - 1) * math.log(2) + math.lgamma(d_k / 2)
 
-    def weighted(r: float) -> Any:  # scipy's own density checks its arguments at each of some hundred points
-        return math.exp((d_k - 1) * math.log(r) - r**2 / 2 - constant) * conditional(r)
+    def weighted(
+        r: float, part: Floats
+    ) -> Any:  # scipy's own density checks its arguments at each of some hundred points
+        return math.exp((d_k - 1) * math.log(r) - r**2 / 2 - constant) * conditional(part, r)
 
-    value, _ = integrate.quad_vec(weighted, low, high, epsabs=1e-10)
-    return np.asarray(value)
+    flat = s.reshape(-1)
+    parts = [flat[k : k + _POINTS] for k in range(0, flat.size, _POINTS)]
+    with silent():
+        values = [integrate.quad_vec(weighted, low, high, epsabs=1e-10, args=(part,))[0] for part in parts]
+    return np.concatenate(values).reshape(s.shape)
 
 
 def kolmogorov_distance(law_name: str, d_k: int) -> float:
@@ -224,4 +250,5 @@ def cosine_density(t: Real[ArrayLike, "*points"], d: int) -> Float[Numpy, "*poin
     t = floats(t, "t")
     if np.any(np.abs(t) >= 1):
         raise ValueError("t: expected cosines strictly between -1 and 1")
-    return np.asarray((1 - t**2) ** ((d - 3) / 2) / special.beta(0.5, (d - 1) / 2))
+    with silent():
+        return np.asarray((1 - t**2) ** ((d - 3) / 2) / special.beta(0.5, (d - 1) / 2))

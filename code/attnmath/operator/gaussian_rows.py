@@ -14,7 +14,7 @@ from jaxtyping import Float
 from scipy import optimize, stats
 
 from attnmath.arrays import Numpy
-from attnmath.checks import positive, positive_integer
+from attnmath.checks import positive, positive_integer, silent
 
 #: Wider scores, and longer rows, are beyond what the grids below resolve.
 WIDEST, LONGEST = 50.0, 10**12
@@ -84,13 +84,18 @@ def _checked(deviation: float, n: int) -> tuple[float, int]:
 
 def _integrands(s: float, n: int) -> tuple[Float[Numpy, "points"], Float[Numpy, "points"], Float[Numpy, "points"]]:
     """Return a grid of w, the density of log Z + G on it, and the integrand of the mean collision."""
-    x = np.arange(-9, 9, min(_STEP / s, _STEP))
-    weights = stats.norm.pdf(x) * (x[1] - x[0])
-    low = s * max(stats.norm.ppf(np.exp(-40 / n)), -9) - 4
-    high = np.log(n) + min(s * stats.norm.isf(1e-17 / n), s**2 / 2) + 37
-    w = np.arange(low, high, _STEP)
-    v = np.minimum(s * x - w[:, None], 40)
-    e = np.exp(v)
-    survives = np.exp(-e)
-    others = np.exp((n - 1) * np.log1p(-np.minimum(-np.expm1(-e) @ weights, 1 - 1e-16)))
-    return w, n * others * ((e * survives) @ weights), n * others * ((e**2 * survives) @ weights)
+    with silent():
+        x = np.arange(-9, 9, min(_STEP / s, _STEP))
+        weights = stats.norm.pdf(x) * (x[1] - x[0])
+        low = s * max(stats.norm.ppf(np.exp(-40 / n)), -9) - 4
+        high = np.log(n) + min(s * stats.norm.isf(1e-17 / n), s**2 / 2) + 37
+        w = np.arange(low, high, _STEP)
+        e = np.subtract(s * x, w[:, None])  # two tables of the points are kept, and written over
+        np.exp(np.minimum(e, 40, out=e), out=e)
+        table = np.negative(e)
+        gone = np.negative(np.expm1(table, out=table), out=table) @ weights
+        others = np.exp((n - 1) * np.log1p(-np.minimum(gone, 1 - 1e-16)))
+        survives = np.exp(np.negative(e, out=table), out=table)
+        once = np.multiply(e, survives) @ weights
+        np.square(e, out=e)
+        return w, n * others * once, n * others * (np.multiply(e, survives, out=e) @ weights)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic
+from typing import Any, Generic
 
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float, Real
@@ -27,11 +27,14 @@ from attnmath.checks import (
     finite,
     flag,
     in_range,
+    matmul,
     probabilities,
     real_array,
+    rounded,
     same_batches,
     same_dtype,
     silent,
+    wide,
 )
 from attnmath.operator.attention import attention, attention_weights, scores
 
@@ -78,9 +81,10 @@ def softmax_pullback(
     same_dtype(P=P, dP=dP)
     if tuple(P.shape) != tuple(dP.shape):
         raise ValueError(f"dP: expected the shape of P, got P {describe(P)} and dP {describe(dP)}")
-    xp = array_namespace(P, dP)
+    xp, dtype = array_namespace(P, dP), P.dtype
+    P, dP = wide(P, dP)
     with silent():
-        return in_range(P * (dP - xp.sum(P * dP, axis=-1, keepdims=True)), "P, dP")
+        return rounded(P * (dP - xp.sum(P * dP, axis=-1, keepdims=True)), dtype, "P, dP")
 
 
 def stage_gradients(
@@ -107,20 +111,21 @@ def stage_gradients(
     same_dtype(Q=Q, K=K, V=V, G=G)
     if tuple(G.shape) != tuple(O.shape):
         raise ValueError(f"G: expected the shape {tuple(O.shape)} of the output, got {describe(G)}")
-    xp = array_namespace(Q, K, V, G)
+    xp, dtype = array_namespace(Q, K, V, G), Q.dtype
+    Q, K, V, G = wide(Q, K, V, G)
     factor = Q.shape[-1] ** -0.5 if scale is None else float(scale)
     P = attention_weights(Q, K, mask=mask, scale=scale)
     with silent():
         # Batches may broadcast: P then lacks axes that only V has.
-        dP = in_range(_summed_to(xp.matmul(G, xp.matrix_transpose(V)), P.shape), "V, G")
+        dP = in_range(_summed_to(matmul(G, xp.matrix_transpose(V)), P.shape), "V, G")
         with about("V, G"):
             dS = softmax_pullback(P, dP)
         return StageGradients(
-            Q=in_range(_summed_to(factor * xp.matmul(dS, K), Q.shape), "K, V, G"),
-            K=in_range(_summed_to(factor * xp.matmul(xp.matrix_transpose(dS), Q), K.shape), "Q, V, G"),
-            V=in_range(_summed_to(xp.matmul(xp.matrix_transpose(P), G), V.shape), "G"),
-            S=dS,
-            P=dP,
+            Q=rounded(_summed_to(factor * matmul(dS, K), Q.shape), dtype, "K, V, G"),
+            K=rounded(_summed_to(factor * matmul(xp.matrix_transpose(dS), Q), K.shape), dtype, "Q, V, G"),
+            V=rounded(_summed_to(matmul(xp.matrix_transpose(P), G), V.shape), dtype, "G"),
+            S=rounded(dS, dtype, "V, G"),
+            P=rounded(dP, dtype, "V, G"),
         )
 
 
@@ -157,18 +162,21 @@ def attention_gradients(
         raise ValueError(f"W_Q, W_K: expected the same number of columns, got {describe(W_Q)} and {describe(W_K)}")
     for name, W in (("W_Q", W_Q), ("W_K", W_K), ("W_V", W_V)):
         same_batches(**{"X": X, name: W})
-    xp = array_namespace(X, W_Q, W_K, W_V)
+    xp, dtype = array_namespace(X, W_Q, W_K, W_V), X.dtype
+    G = finite(real_array(G, "G"), "G")
+    same_dtype(X=X, G=G)
+    X, W_Q, W_K, W_V, G = wide(X, W_Q, W_K, W_V, G)
     with silent():
-        Q, K, V = (in_range(xp.matmul(X, W), "X, W_Q, W_K, W_V") for W in (W_Q, W_K, W_V))
+        Q, K, V = (in_range(matmul(X, W), "X, W_Q, W_K, W_V") for W in (W_Q, W_K, W_V))
         with about("X, W_Q, W_K, W_V"):
             same_batches(Q=Q, K=K, V=V)
             scores(Q, K, scale=scale)
         stages = stage_gradients(Q, K, V, G, mask=mask, scale=scale)
         X_T = xp.matrix_transpose(X)
         pairs = ((stages.Q, W_Q), (stages.K, W_K), (stages.V, W_V))
-        dX = in_range(sum(_summed_to(xp.matmul(d, xp.matrix_transpose(W)), X.shape) for d, W in pairs), "X, G")
-        dW = [in_range(_summed_to(xp.matmul(X_T, d), W.shape), "X, G") for d, W in pairs]
-    return Gradients(**vars(stages), X=dX, W_Q=dW[0], W_K=dW[1], W_V=dW[2])
+        dX = sum(_summed_to(matmul(d, xp.matrix_transpose(W)), X.shape) for d, W in pairs)
+        dW = [_summed_to(matmul(X_T, d), W.shape) for d, W in pairs]
+    return _rounded(Gradients(**vars(stages), X=dX, W_Q=dW[0], W_K=dW[1], W_V=dW[2]), dtype)
 
 
 def stack_gradients(
@@ -197,13 +205,16 @@ def stack_gradients(
     """
     residual = flag(residual, "residual")
     x = finite(real_array(X, "X", at_least=2), "X")
-    inputs, stack = [x], _layers(layers, x)
+    dtype, stack = x.dtype, [wide(*weights) for weights in _layers(layers, x)]
+    G = finite(real_array(G, "G"), "G")
+    same_dtype(X=x, G=G)
+    x, G = wide(x, G)
+    inputs = [x]
     for number, (W_Q, W_K, W_V) in enumerate(stack):
         with silent(), about(f"X, layers[{number}]"):
-            y = attention(x @ W_Q, x @ W_K, x @ W_V, scale=scale)
+            y = attention(matmul(x, W_Q), matmul(x, W_K), matmul(x, W_V), scale=scale)
         x = in_range(x + y if residual else y, "X, layers")
         inputs.append(x)
-    G = finite(real_array(G, "G"), "G")
     if G.shape[:-2] != x.shape[:-2]:
         raise ValueError(f"G: expected the batch axes of X, got {describe(G)}")
     found = []
@@ -212,7 +223,11 @@ def stack_gradients(
         with about(f"X, layers[{number}], G"):
             found.append(attention_gradients(x, W_Q, W_K, W_V, G, scale=scale))
             G = in_range(G + found[-1].X if residual else found[-1].X, "G")
-    return found[::-1]
+    return [_rounded(gradients, dtype) for gradients in found[::-1]]
+
+
+def _rounded(gradients: Gradients[AnyArray], dtype: Any) -> Gradients[AnyArray]:
+    return Gradients(**{name: rounded(gradient, dtype, "X, G") for name, gradient in vars(gradients).items()})
 
 
 def _layers(layers: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]], X: AnyArray) -> list[list[AnyArray]]:

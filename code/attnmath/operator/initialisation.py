@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from attnmath import estimate
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import (
+    Fixed,
     about,
     fits_memory,
     floats,
@@ -38,10 +38,19 @@ Floats = NDArray[Any]
 # Entries of one random block: 2 Mi float64, 16 MiB, whatever the number of matrices asked for.
 _BLOCK = 2**21
 
+
+def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return rng.standard_normal(shape)
+
+
+def _uniform(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return rng.uniform(-np.sqrt(3), np.sqrt(3), shape)
+
+
 #: Laws of one entry with mean 0 and variance 1: only these two moments matter for the gains.
-LAWS = MappingProxyType[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]]({
-    "normal": lambda rng, shape: rng.standard_normal(shape),
-    "uniform": lambda rng, shape: rng.uniform(-np.sqrt(3), np.sqrt(3), shape),
+LAWS = Fixed[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]]({
+    "normal": _normal,
+    "uniform": _uniform,
 })  # fmt: skip
 
 

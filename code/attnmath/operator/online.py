@@ -2,7 +2,8 @@
 
 A block of keys is summed up by three numbers for each query: the largest score m, the sum l
 of exp(score - m), and the vector o of the values weighted by exp(score - m). Two such
-summaries merge into that of both blocks; the output is o / l.
+summaries merge into that of both blocks; the output is o / l. Summaries are kept in at least
+single precision, whatever comes in.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from attnmath.checks import (
     finite,
     in_range,
     instance,
+    matmul,
     positive,
     positive_integer,
     real_array,
+    rounded,
     same_batches,
     same_dtype,
     silent,
+    wide,
 )
 from attnmath.operator.attention import scores
 
@@ -39,7 +43,7 @@ class Summary(NamedTuple, Generic[Array]):
 
 
 def summarise(S: Real[ArrayLike[Array], "... n b"], V: Real[ArrayLike[Array], "... b d_v"]) -> Summary[Array]:
-    """Summary of one block: scores S and values V of b keys.
+    """Summary of one block: scores S and values V of b keys; of half precision in single precision.
 
     >>> summarise([[0.0, 0.0]], [[1.0], [5.0]]).o
     array([[6.]])
@@ -50,10 +54,11 @@ def summarise(S: Real[ArrayLike[Array], "... n b"], V: Real[ArrayLike[Array], ".
     if S.shape[-1] != V.shape[-2]:
         raise ValueError(f"V: expected {S.shape[-1]} rows, one for each column of S, got {describe(V)}")
     xp = array_namespace(S, V)
+    S, V = wide(S, V)
     m = xp.max(S, axis=-1, keepdims=True)
     with silent():
         weights = xp.exp(S - m)
-        o = in_range(xp.matmul(weights, V), "V")
+        o = in_range(matmul(weights, V), "V")
     return Summary(m, xp.sum(weights, axis=-1, keepdims=True), o)
 
 
@@ -64,6 +69,10 @@ def merge(first: Summary[Array], second: Summary[Array]) -> Summary[Array]:
     for name, summary in (("first", first), ("second", second)):
         if any(not is_array_api_obj(array) for array in summary):
             raise TypeError(f"{name}: expected a summary of arrays, got {', '.join(type(a).__name__ for a in summary)}")
+    first, second = (
+        Summary(*wide(*(finite(real_array(a, name, at_least=2), name) for a in summary)))
+        for name, summary in (("first", first), ("second", second))
+    )
     same_dtype(first=first.m, second=second.m)
     if first.m.shape != second.m.shape or first.o.shape != second.o.shape:
         raise ValueError(
@@ -102,6 +111,10 @@ def online_attention(
         raise ValueError(f"V: expected {K.shape[-2]} rows, one for each key, got {describe(V)}")
     same_batches(K=K, V=V)
     scale = 1 / math.sqrt(K.shape[-1]) if scale is None else positive(scale, "scale")
+    Q = finite(real_array(Q, "Q", at_least=2), "Q")
+    same_dtype(Q=Q, K=K)
+    dtype = V.dtype
+    Q, K, V = wide(Q, K, V)
     summary: Summary[Array] | None = None
     for start in range(0, K.shape[-2], block):
         part = slice(start, start + block)
@@ -111,4 +124,5 @@ def online_attention(
         with about("V"):
             summary = new if summary is None else merge(summary, new)
     assert summary is not None  # K has no empty axis
-    return summary.o / summary.l
+    with silent():
+        return rounded(summary.o / summary.l, dtype, "V")

@@ -19,20 +19,24 @@ from numpy.polynomial import chebyshev, polynomial
 from numpy.typing import NDArray
 from scipy import special
 
-from attnmath.arrays import Array, ArrayLike, Numpy
+from attnmath.arrays import AnyArray, Array, ArrayLike, Numpy
 from attnmath.checks import (
     LARGEST_INTEGER,
     about,
     axis_of,
     broadcast,
+    constant,
     exponent,
     finite,
     flag,
     floats,
     in_range,
+    precision,
     real_array,
+    rounded,
     silent,
     unit_scaled,
+    wide,
 )
 
 Floats = NDArray[Any]
@@ -85,15 +89,8 @@ def sparsity(a: Real[ArrayLike[Array], "..."], *, axis: int = -1) -> Float[Array
     >>> sparsity(np.asarray([[1.0, 0.0, 0.0, 0.0], [1.0, -1.0, 1.0, -1.0]]))
     array([0.5, 1. ])
     """
-    a = finite(real_array(a, "a", at_least=1), "a")
-    xp = array_namespace(a)
-    axis = axis_of(a, axis, "a")
-    a = xp.abs(a)
-    top = xp.max(a, axis=axis, keepdims=True)
-    if bool(xp.any(top == 0)):
-        raise ValueError("a: expected a non-zero entry in every row, got a row of zeros")
-    a = a / top
-    return xp.mean(a, axis=axis) / xp.sqrt(xp.mean(a * a, axis=axis))
+    a, axis = _rows(a, axis)
+    return rounded(_measure(a, axis), a.dtype)
 
 
 def effective_support(a: Real[ArrayLike[Array], "..."], *, axis: int = -1) -> Float[Array, "..."]:
@@ -104,9 +101,9 @@ def effective_support(a: Real[ArrayLike[Array], "..."], *, axis: int = -1) -> Fl
     >>> effective_support(np.asarray([[5.0, 0.0, 0.0, 0.0], [1.0, -1.0, 1.0, -1.0]]))
     array([1., 4.])
     """
-    S = sparsity(a, axis=axis)
+    a, axis = _rows(a, axis)
     with silent():
-        return in_range(real_array(a, "a").shape[axis] * S**2, "a")
+        return rounded(a.shape[axis] * _measure(a, axis) ** 2, a.dtype, "a")
 
 
 def exponential(gamma: Real[ArrayLike, "*shape"], *, log: bool = False) -> Float[Numpy, "*shape"]:
@@ -124,8 +121,9 @@ def exponential(gamma: Real[ArrayLike, "*shape"], *, log: bool = False) -> Float
     if log:
         with silent():
             return in_range(-gamma * gamma / 2, "gamma")
-    high, low = _square(np.minimum(gamma, 1e9), np.zeros_like(gamma))  # far past underflow, short of overflow
-    return _exp_of_minus(high / 2, low / 2)
+    with silent():
+        high, low = _square(np.minimum(gamma, 1e9), np.zeros_like(gamma))  # far past underflow, short of overflow
+        return _exp_of_minus(high / 2, low / 2)
 
 
 def relu_squared(
@@ -168,6 +166,7 @@ def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real
     >>> linear([1.0, 0.0], [1.0, 1.0], [[3.0, 0.0], [0.0, 1.0]])
     0.5
     """
+    eps = precision(q, covariance)
     q, mean = floats(q, "q", ndim=1), floats(mean, "mean", ndim=1)
     covariance = floats(covariance, "covariance", ndim=2)
     if mean.shape != q.shape or covariance.shape != (q.size, q.size):
@@ -180,13 +179,13 @@ def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real
     of_mean, of_covariance = exponent(mean).item(), 2 * (exponent(covariance).item() // 2)
     q, mean = unit_scaled(q), unit_scaled(mean)
     C: Floats = np.ldexp(covariance, -of_covariance)
-    if not np.allclose(C, C.T):
+    if not np.allclose(C, C.T, rtol=max(1e-5, 4 * eps)):
         raise ValueError("covariance: expected a symmetric matrix")
     signal, spread = float(q @ mean), float(q @ C @ q)
     if signal == 0:
         raise ValueError("q, mean: expected q.mean > 0, got 0: almost every attention weight is zero")
     # A singular covariance may come out below 0 by the rounding of its entries and of the 2 d^2 terms.
-    rounding = 4 * (q.size + 1) * np.finfo(float).eps * float(q @ np.abs(C) @ q)
+    rounding = 4 * (q.size + 1) * eps * float(q @ np.abs(C) @ q)
     if spread < -rounding:
         raise ValueError(f"covariance: expected positive semi-definite, got q' C q = {spread:g} after scaling")
     with silent():
@@ -232,6 +231,24 @@ def decay(
     half = -np.log(lam) / 2
     log_s = (_log_tanhc(n * half) - _log_tanhc(half)) / 2
     return log_s if log else np.exp(log_s)
+
+
+def _rows(a: AnyArray, axis: int) -> tuple[AnyArray, int]:
+    """Return rows without a row of zeros, and the axis along which they lie."""
+    a = finite(real_array(a, "a", at_least=1), "a")
+    axis = axis_of(a, axis, "a")
+    if not bool(array_namespace(a).all(array_namespace(a).any(a != 0, axis=axis))):
+        raise ValueError("a: expected a non-zero entry in every row, got a row of zeros")
+    return a, axis
+
+
+def _measure(a: AnyArray, axis: int) -> AnyArray:
+    xp = array_namespace(a)
+    (a,) = wide(a)
+    with silent():
+        a = xp.abs(a)
+        a = a / constant(xp.max(a, axis=axis, keepdims=True))
+        return xp.mean(a, axis=axis) / xp.sqrt(xp.mean(a * a, axis=axis))
 
 
 def _ratio(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats]:

@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeVar, cast
 
 import sympy as sp
 
+from linewise.derive.exact import exact
+
 Call = TypeVar("Call", bound=Callable[..., Any])
 #: What an assumption says of its left side. The signs and ``integer`` are sympy's words for the same.
 Kind = Literal[
@@ -115,7 +117,7 @@ def require(assumption: Assumption, note: bool = False) -> Assumption | None:
         if all(require(end) is None for end in ends):
             return None
     elif assumption.kind in SIGNS:
-        known = getattr(sp.sympify(assumption.left), f"is_{assumption.kind}")
+        known = getattr(exact(assumption.left), f"is_{assumption.kind}")
         if known:
             return None
         if known is False:

@@ -16,6 +16,7 @@ from sympy.core.function import AppliedUndef
 from sympy.matrices.expressions.matexpr import MatrixElement
 
 from linewise.derive.assumptions import Assumption, require
+from linewise.derive.exact import exact
 from linewise.derive.expectation import E
 from linewise.derive.models import compared, settles
 from linewise.derive.rule import Rule, bound_symbols, guard, made
@@ -206,7 +207,7 @@ def substitution(old: sp.Symbol, new: sp.Symbol, value: Any, words: str = "") ->
     >>> substitution(z, u, u + c).rewrite(sp.Integral(sp.exp(-((z - c) ** 2)), (z, -sp.oo, sp.oo)))
     Integral(exp(-u**2), (u, -oo, oo))
     """
-    value = sp.sympify(value)
+    value = exact(value)
     inverse = [s for s in sp.solve(sp.Eq(value, old), new) if s.is_real is not False]
     if len(inverse) != 1:
         raise ValueError(f"value: expected an expression that can be solved for {new} in one way, got {value}")
@@ -249,7 +250,7 @@ def by_parts(primitive: Any, variable: sp.Symbol, low: Any, high: Any, words: st
     >>> rule.rewrite(before - after)
     0
     """
-    primitive, low, high = sp.sympify(primitive), sp.sympify(low), sp.sympify(high)
+    primitive, low, high = exact(primitive), exact(low), exact(high)
     derivative = sp.diff(primitive, variable)
     boundary = sp.simplify(_at_end(primitive, variable, high, "-") - _at_end(primitive, variable, low, "+"))
     area = sp.Integral(derivative, (variable, low, high))
@@ -299,6 +300,6 @@ def _between(low: sp.Expr, high: sp.Expr, share: sp.Rational) -> sp.Expr:
 
 def _at_end(expression: sp.Expr, variable: sp.Symbol, end: Any, side: str) -> sp.Expr:
     """Return the limit at one end of an interval."""
-    if sp.sympify(end).is_infinite:
+    if exact(end).is_infinite:
         return sp.limit(expression, variable, end)
     return sp.limit(expression, variable, end, side)

@@ -14,6 +14,7 @@ from sympy.core.function import AppliedUndef
 
 from linewise.derive import zero
 from linewise.derive.assumptions import Assumption, remembering
+from linewise.derive.exact import exact
 from linewise.derive.expectation import E, Var
 from linewise.derive.matrices import Inner
 from linewise.derive.models import verdicts
@@ -32,7 +33,7 @@ def difference(before: Any, after: Any, rules: Sequence[Rule]) -> list[sp.Expr]:
     Whatever stays unevaluated (a sum, an expectation, an integral) is a symbol of its own in the
     result, the same wherever it occurs.
     """
-    before, after = sp.sympify(before), sp.sympify(after)
+    before, after = exact(before), exact(after)
     if isinstance(before, sp.MatrixBase) != isinstance(after, sp.MatrixBase):
         return [sp.Integer(1)]
     if isinstance(before, sp.MatrixBase):
@@ -102,7 +103,7 @@ _FEW, _MANY = (*range(10), -1), (*range(60), *range(-60, 0))
 def _breaks(
     one: Any, other: Any, relation: str, rules: Sequence[Rule], assumptions: Sequence[Assumption], seeds: Sequence[int]
 ) -> bool:
-    one, other = sp.sympify(one), sp.sympify(other)
+    one, other = exact(one), exact(other)
     if isinstance(one, sp.MatrixBase) or isinstance(other, sp.MatrixBase):
         if not isinstance(one, sp.MatrixBase) or not isinstance(other, sp.MatrixBase) or one.shape != other.shape:
             return True

@@ -10,6 +10,8 @@ from typing import Any
 
 import sympy as sp
 
+from linewise.derive.exact import exact
+
 
 class RandomVector(sp.IndexedBase):
     """A random vector of symbolic length; its components are ``q[m]``.
@@ -37,11 +39,19 @@ class E(sp.Function):
 
     nargs = 1
 
+    def __new__(cls, argument: Any, **options: Any) -> Any:
+        """Take an expression; a text is refused."""
+        return super().__new__(cls, exact(argument, "argument"), **options)
+
 
 class Var(sp.Function):
     """The variance of its argument, unevaluated: E[X^2] - E[X]^2 by `rules.definition_of_variance`."""
 
     nargs = 1
+
+    def __new__(cls, argument: Any, **options: Any) -> Any:
+        """Take an expression; a text is refused."""
+        return super().__new__(cls, exact(argument, "argument"), **options)
 
 
 def random_atoms(expression: Any) -> set[sp.Basic]:
@@ -50,7 +60,7 @@ def random_atoms(expression: Any) -> set[sp.Basic]:
     >>> sorted(map(str, random_atoms(RandomVector("q")[1] * RandomVariable("z"))))
     ['q', 'z']
     """
-    expression = sp.sympify(expression)
+    expression = exact(expression)
     vectors = {a.base for a in expression.atoms(sp.Indexed) if isinstance(a.base, RandomVector)}
     return vectors | expression.atoms(RandomVariable)
 

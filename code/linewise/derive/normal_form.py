@@ -19,6 +19,7 @@ import sympy as sp
 from sympy.matrices.expressions.matexpr import MatrixElement
 
 from linewise.derive.assumptions import Assumption, remembering, require
+from linewise.derive.exact import exact
 from linewise.derive.expectation import E, is_random, random_atoms
 
 #: A summation index, and the first and the last value that it takes.
@@ -68,7 +69,7 @@ def normal_form(expression: Any, reductions: Reductions = Reductions()) -> sp.Ex
     >>> normal_form(square - sp.Sum(x[i] * x[j], (i, 1, n), (j, 1, n)))
     0
     """
-    return sp.Add(*(_normal_term(term, reductions) for term in sp.Add.make_args(sp.sympify(expression))))
+    return sp.Add(*(_normal_term(term, reductions) for term in sp.Add.make_args(exact(expression))))
 
 
 @remembering(8192)  # the lines of a derivation share most of their terms

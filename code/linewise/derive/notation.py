@@ -11,6 +11,7 @@ from sympy.core.function import AppliedUndef
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 
+from linewise.derive.exact import exact
 from linewise.derive.expectation import E, Var
 
 # Vectors of which a product names the components in this order, after those of all other vectors.
@@ -146,7 +147,7 @@ def non_negative(expression: sp.Expr) -> bool:
     >>> non_negative(x**2 + 1), non_negative(x)
     (True, False)
     """
-    expression = sp.sympify(expression)
+    expression = exact(expression)
     if isinstance(expression, sp.KroneckerDelta):
         return True
     if isinstance(expression, E):

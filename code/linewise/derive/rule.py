@@ -12,6 +12,7 @@ from sympy.core.expr import Expr
 from sympy.core.function import AppliedUndef
 
 from linewise.derive.assumptions import Assumption
+from linewise.derive.exact import exact
 
 #: What a rule does to a line.
 Rewrite = Callable[[sp.Expr], sp.Expr]
@@ -67,7 +68,7 @@ def bound_symbols(line: Any) -> set[Any]:
     >>> sorted(map(str, bound_symbols(sp.Integral(x, (x, 0, 1)) + sp.Limit(1 / y, y, sp.oo))))
     ['x', 'y']
     """
-    return set().union(*(_bound_by(sign) for sign in sp.sympify(line).atoms(*BINDERS)))
+    return set().union(*(_bound_by(sign) for sign in exact(line).atoms(*BINDERS)))
 
 
 def _bound_by(sign: Any) -> set[Any]:
@@ -87,7 +88,7 @@ def guard(line: Any, old: Any, new: Any, own: Any = frozenset(), name: str = "va
     bound = set().union(*(_bound_by(sign) for sign in held))
     if isinstance(old, sp.Symbol) and old in bound:
         raise ValueError(f"{name}: expected {old} to be free, and a sign of the line binds it: {line}")
-    free = sp.sympify(new).free_symbols - set(own)
+    free = exact(new).free_symbols - set(own)
     caught = {b for b in bound if b in free or (isinstance(b, sp.Indexed) and b.base in {_base(f) for f in free})}
     if caught:
         words = ", ".join(sorted(map(str, caught)))
@@ -137,7 +138,7 @@ def contradiction(assumptions: Sequence[Assumption]) -> str:
     uses: dict[Any, set[Any]] = {head: set() for head in heads}
     for a in equations:
         own = set(a.left.args) if isinstance(a.left, AppliedUndef) else set()
-        parts = {_head(part) for part in sp.preorder_traversal(sp.sympify(a.right)) if part not in own}
+        parts = {_head(part) for part in sp.preorder_traversal(exact(a.right)) if part not in own}
         uses[_head(a.left)] |= parts & heads
     try:
         TopologicalSorter(uses).prepare()
@@ -173,8 +174,8 @@ def at_one_place(one: Assumption, two: Assumption) -> tuple[Any, Any]:
         return 0, 0
     of_f = {a: b for a, b in pairs if a in one.every}
     of_g = {b: a for a, b in pairs if b in names.values() and a not in one.every}
-    g_value = sp.sympify(two.right).subs(names, simultaneous=True)
-    return sp.sympify(one.right).subs(of_f, simultaneous=True), g_value.subs(of_g, simultaneous=True)
+    g_value = exact(two.right).subs(names, simultaneous=True)
+    return exact(one.right).subs(of_f, simultaneous=True), g_value.subs(of_g, simultaneous=True)
 
 
 def places(left: Any) -> frozenset[Any]:

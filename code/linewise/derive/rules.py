@@ -35,6 +35,7 @@ from linewise.derive.calculus import (
     substitution,
     take_limit,
 )
+from linewise.derive.exact import exact
 from linewise.derive.expectation import E, RandomVariable, Var, is_random, random_atoms
 from linewise.derive.models import has_other_sign, refutation
 from linewise.derive.normal_form import Reductions, normal_form
@@ -111,7 +112,7 @@ def moments(known: Mapping[Any, Any], words: str) -> Rule:
     >>> moments({E(q[i]): 0}, "mean 0").rewrite(E(q[m]) + 1)
     1
     """
-    patterns = [(_factors(key.args[0]), sp.sympify(value)) for key, value in known.items() if isinstance(key, E)]
+    patterns = [(_factors(key.args[0]), exact(value)) for key, value in known.items() if isinstance(key, E)]
     if len(patterns) != len(known) or not patterns:
         raise ValueError(f"known: expected expectations E(...) as keys, got {list(known)}")
 
@@ -120,9 +121,7 @@ def moments(known: Mapping[Any, Any], words: str) -> Rule:
         found = (_match(pattern, value, target) for pattern, value in patterns)
         return next((value for value in found if value is not None), None)
 
-    assumes = [
-        Assumption("moment", key, sp.sympify(value), _indices(key.args[0]), words) for key, value in known.items()
-    ]
+    assumes = [Assumption("moment", key, exact(value), _indices(key.args[0]), words) for key, value in known.items()]
     for assumption in assumes:
         _respect_sign(assumption.left, assumption.right)
     return made(words, _reduction(moments=value_of), assumes=assumes)
@@ -255,7 +254,7 @@ def definition(symbol: Any, value: Any, words: str = "") -> Rule:
     >>> definition(M(k), k**2).rewrite(M(3))
     9
     """
-    words, value = words or "definition", sp.sympify(value)
+    words, value = words or "definition", exact(value)
     own = places(symbol)
     if _is_loose(value, own) and not _is_loose(symbol, ()):
         raise ValueError(f"symbol: expected a RandomVariable for a random value, got {symbol}")
@@ -294,7 +293,7 @@ def _used_for_all(line: Any, assumptions: Sequence[Assumption], own: frozenset[A
 
 def _is_loose(expression: Any, own: Any) -> bool:
     """Return whether something random occurs outside of every expectation."""
-    outside = sp.sympify(expression).replace(lambda e: isinstance(e, E | Var), lambda e: sp.Dummy())
+    outside = exact(expression).replace(lambda e: isinstance(e, E | Var), lambda e: sp.Dummy())
     return bool(random_atoms(outside) - set(own))
 
 
@@ -306,7 +305,7 @@ def _meets(pattern: Sequence[sp.Expr], arguments: Sequence[sp.Expr]) -> bool:
 
 def _with_arguments(value: sp.Expr, arguments: Mapping[Any, Any]) -> sp.Expr:
     """Put arguments into the value of a function; symbols that the value's signs bind step aside."""
-    taken = set().union(*(sp.sympify(a).free_symbols for a in arguments.values()))
+    taken = set().union(*(exact(a).free_symbols for a in arguments.values()))
     aside = {s: sp.Dummy(s.name, **s.assumptions0) for s in bound_symbols(value) & taken if s not in arguments}
     if any(isinstance(sign, sp.Derivative) and set(sign.variables) & (set(aside) | set(arguments))
            for sign in value.atoms(sp.Derivative)):  # fmt: skip
@@ -321,7 +320,7 @@ def _respect_assumptions(values: Mapping[Any, Any], certain: bool = False) -> li
     """
     needed = []
     for symbol, value in values.items():
-        value = sp.sympify(value)
+        value = exact(value)
         for name in ("integer", "real", "positive", "nonnegative", "negative", "nonpositive", "nonzero"):
             wanted, given = getattr(symbol, f"is_{name}"), getattr(value, f"is_{name}")
             if wanted and (given is False or (certain and not given)):
@@ -399,7 +398,7 @@ def hypothesis(left: Any, right: Any, words: str, *, for_all: Sequence[Any] = ()
 
     for_all : symbols for whose every value the equation is assumed.
     """
-    left, right = sp.sympify(left), sp.sympify(right)
+    left, right = exact(left), exact(right)
     own = places(left) | frozenset(for_all)
     if (left.is_number and right.is_number) or left == right:
         raise ValueError(f"left: expected an equation that may hold or not, got {left} = {right}")
@@ -435,7 +434,7 @@ def law(
     Integral(x**2*exp(-x), (x, 0, oo))
     """
 
-    density = sp.sympify(density)
+    density = exact(density)
     _respect_law(variable, density, low, high)
 
     def rewrite(line: sp.Expr) -> sp.Expr:
@@ -458,7 +457,7 @@ def law(
 
 def _respect_law(variable: Any, density: sp.Expr, low: Any, high: Any) -> None:
     """Refuse a density whose mass is certainly not 1, or that holds values which the variable cannot take."""
-    low, high = sp.sympify(low), sp.sympify(high)
+    low, high = exact(low), exact(high)
     if not isinstance(variable, RandomVariable):
         raise ValueError(f"variable: expected a RandomVariable, got {variable}")
     if random_atoms(density) - {variable}:
@@ -480,7 +479,7 @@ def telescoping(term: Any, index: sp.Symbol) -> Rule:
     >>> telescoping(m**2, m).rewrite(sp.Sum(m**2 - (m + 1) ** 2, (m, 1, n)))
     1 - (n + 1)**2
     """
-    term = sp.sympify(term)
+    term = exact(term)
     difference = term - term.subs(index, index + 1)
 
     def summed(total: sp.Sum) -> sp.Expr:
@@ -511,7 +510,7 @@ def split_range(at: Any, words: str = "split the range") -> Rule:
     >>> split_range(n).rewrite(sp.Product(x[m], (m, 1, n + 1)))
     x[n + 1]*Product(x[m], (m, 1, n))
     """
-    at = sp.sympify(at)
+    at = exact(at)
 
     def split(sign: Any) -> sp.Expr:
         if len(sign.limits) != 1:
@@ -562,7 +561,7 @@ def induction(base: Any, step: Any, index: sp.Symbol, words: str = "by induction
         )
     left, right = proved[0].left, proved[0].right
     first = left.subs(index, 1), right.subs(index, 1).doit()
-    if first != (base.lines[0].value, sp.sympify(base.result).doit()):
+    if first != (base.lines[0].value, exact(base.result).doit()):
         raise ValueError(
             f"base: expected a derivation of {first[0]} = {first[1]}, got {base.lines[0].value} = {base.result}"
         )

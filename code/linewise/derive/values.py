@@ -23,6 +23,7 @@ from sympy.functions.elementary.miscellaneous import MinMaxBase
 from sympy.matrices.expressions.matexpr import MatrixElement
 
 from linewise.derive.assumptions import Assumption
+from linewise.derive.exact import exact
 from linewise.derive.expectation import E, RandomVariable, RandomVector, Var, random_atoms
 
 #: Quick numbers, and those that decide where the quick ones differ: a precision of their own, whatever mpmath's is.
@@ -89,7 +90,7 @@ class Model:
         """Return the number of an expression; raise `NoValueError` where it has none."""
         self.doubt, self.share, self.size, self.steps = 0.0, 0.0, 0.0, 0
         try:
-            number = self._of(sp.sympify(expression), env or {})
+            number = self._of(exact(expression), env or {})
         except OverflowError as error:
             raise MoreDigitsError from error
         except (ArithmeticError, ValueError, TypeError, RecursionError, mpmath.libmp.NoConvergence) as error:
@@ -475,7 +476,7 @@ def assigns(a: Assumption) -> bool:
         return False
     if a.kind == "hypothesis" and isinstance(a.left, AppliedUndef):
         return False
-    right = sp.sympify(a.right)
+    right = exact(a.right)
     parts = right.free_symbols | {f.func for f in right.atoms(AppliedUndef)}
     return _head(a.left) not in {_head(part) for part in parts}
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import sympy as sp
 
+from linewise.derive.exact import exact
+
 # Points at which a residual is evaluated: small, distinct, and generic enough that a
 # non-zero polynomial of the degrees met in this book does not vanish at all of them.
 _POINTS = [sp.Rational(p, q) for p, q in [(7, 3), (5, 2), (11, 7), (3, 1), (13, 5), (2, 1), (17, 4), (9, 8)]]
@@ -51,7 +53,7 @@ def _value(symbol: sp.Symbol, k: int) -> sp.Expr:
     if symbol.is_integer and symbol.is_nonnegative and not symbol.is_positive:
         return sp.Integer(k % 2)
     candidates = [*(_POINTS[(k + j) % len(_POINTS)] for j in range(len(_POINTS))), *range(2 + k % 5, 60)]
-    for value in (sign * sp.sympify(c) for c in candidates for sign in (1, -1)):
+    for value in (sign * exact(c) for c in candidates for sign in (1, -1)):
         if all(getattr(value, f"is_{name}", None) == truth for name, truth in symbol.assumptions0.items()):
             return value
     return sp.Rational(1, 3)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from linewise.conventions import TABLES, Conventions, conventions_of, is_own, split_places, standard
 from linewise.derive.derivation import Derivation
+from linewise.entries import meant, not_text, wrong_keys
+from linewise.ledger import sentences
 from linewise.ledger.card import Card, anchor_of
-from linewise.ledger.evidence import Evidence, LedgerError, agreement, derived
+from linewise.ledger.evidence import Evidence, LedgerError, Z, agreement, derived
 
 OUTCOMES = ("supported", "contradicted", "undecided")
 _ID = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
@@ -22,10 +25,11 @@ _BEYOND = re.compile(r"beyond [\w. ]+")
 BOOKS = "linewise.books"
 #: How the name of a claims file ends, after the chapter's.
 CLAIMS_SUFFIX = ".claims.yml"
-# The fields that a card shows, and its record holds, beside the id.
-_SHOWN = ("title", "place", "reading", "verdict", "outcome", "holds", "grade", "scope")
-_NEEDED = {"title", "place", "reading", "verdict"}
-_FIELDS = _NEEDED | {"holds", "grade", "scope", "outcome", "reason"}
+#: The fields that a card shows, and its record holds, beside the id.
+SHOWN = ("title", "place", "reading", "verdict", "outcome", "holds", "grade", "scope")
+_NEEDED = ("title", "place", "reading", "verdict")
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
 #: Which further field a claim needs, by the check that gives its verdict; no other claim may have it.
 _OWN = {
     "holds": ("amend", "refute"),
@@ -69,7 +73,7 @@ class Claim:
         for name, optional in ((f.name, f.default is None) for f in fields(self) if f.name != "conventions"):
             value = getattr(self, name)
             if not isinstance(value, str) and not (optional and value is None):
-                raise LedgerError(f"{name}: expected text, got {type(value).__name__} {value!r}")
+                raise LedgerError(f"{name}: {not_text(value)}")
         if not _ID.fullmatch(self.id):
             raise LedgerError(
                 f"id: expected words of letters, digits, dots and hyphens between slashes, got {self.id!r}"
@@ -79,16 +83,16 @@ class Claim:
             raise LedgerError(f"{self.id}: verdict: expected one of {', '.join(known.verdicts)}, got {self.verdict!r}")
         for place in self.places:
             if not known.place_pattern.fullmatch(place) and not _BEYOND.fullmatch(place):
-                raise LedgerError(f"{self.id}: place: expected '5.1.4 p4 s4' or 'beyond ...', got {place!r}")
+                raise LedgerError(f"{self.id}: place: expected {known.examples} or 'beyond ...', got {place!r}")
         allowed = {"grade": tuple(known.grades), "outcome": OUTCOMES}
         for name, checks in _OWN.items():
-            given = getattr(self, name)
-            if bool(given) != (known.verdicts[self.verdict].check in checks):
-                words = f"one of {', '.join(allowed[name])}" if name in allowed else "text"
-                expected = f"{words} exactly for {' and '.join(sorted(known.by_check(*checks)))} claims"
-                raise LedgerError(
-                    f"{self.id}: {name}: expected {expected}, got {given!r} where the verdict is {self.verdict}"
-                )
+            given, due = getattr(self, name), known.verdicts[self.verdict].check in checks
+            if due and not given:
+                among = f", one of {', '.join(allowed[name])}" if name in allowed else ""
+                raise LedgerError(f"{self.verdict} claims need {name}{among}; {self.id} has none")
+            if given and not due:
+                those = " and ".join(sorted(known.by_check(*checks))) or "no"
+                raise LedgerError(f"{self.id}: {name}: for {those} claims alone, and the verdict is {self.verdict}")
         for name, among in allowed.items():
             given = getattr(self, name)
             if given and given not in among:
@@ -113,6 +117,11 @@ class Claim:
     def is_decided(self) -> bool:
         """Whether a check gives its verdict."""
         return self.conventions.verdicts[self.verdict].check != "none"
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a card shows of the claim, and its record holds, beside the id."""
+        return {name: value for name in SHOWN if (value := getattr(self, name))}
 
     @property
     def anchor(self) -> str:
@@ -155,9 +164,9 @@ class Claim:
         outcomes = {o.outcome for o in observations}
         joint = outcomes.pop() if len(outcomes) == 1 else "undecided"
         if joint != self.outcome:
-            each = ", ".join(o.outcome or "" for o in observations)
+            seen = "; ".join(sentences.measured(o.parts, Z) for o in observations)
             said = f"the claims file says {self.outcome}, the observations {joint}"
-            raise LedgerError(f"{self.id}: outcome: {said} ({each})")
+            raise LedgerError(f"{self.id}: outcome: {said} ({seen})")
         return self._judge("measure", *observations)
 
     def _correct(self, check: str, printed: Evidence, holds: Any, also: tuple[Any, ...]) -> Card:
@@ -170,8 +179,28 @@ class Claim:
         if self.verdict not in given:
             gives = " or ".join(given) or f"no verdict of this book ({check})"
             raise LedgerError(f"{self.id}: the claims file says {self.verdict}, the check gives {gives}")
-        shown = {name: value for name in _SHOWN if (value := getattr(self, name))}
-        return Card({"claim": self.id, **shown}, evidence, self.conventions)
+        return Card({"claim": self.id, **self.shown}, evidence, self.conventions)
+
+
+class Claims(dict[str, Claim]):
+    """The claims of a chapter by their ids; an unknown id is answered with those that are like it."""
+
+    def __missing__(self, key: object) -> Claim:
+        chapter = next((claim.chapter for claim in self.values()), "")
+        raise KeyError(f"{key}: no such claim in {chapter}{CLAIMS_SUFFIX}; {meant(key, self)}")
+
+
+def each(read: Callable[[_Given], _Found], given: Iterable[_Given]) -> list[_Found]:
+    """Return what is read of each; where one or more cannot be read, raise one `LedgerError` with a line for each."""
+    found, wrong = [], []
+    for one in given:
+        try:
+            found.append(read(one))
+        except LedgerError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise LedgerError("\n".join(wrong))
+    return found
 
 
 def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Claim]:
@@ -181,8 +210,8 @@ def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Cla
     where a notebook of the book runs beside its claims, or else that of a book that is installed, so that a copy of a
     notebook runs anywhere.
 
-    Raises `FileNotFoundError` when there is no such file and `LedgerError` when an entry is
-    not well-formed.
+    Raises `FileNotFoundError` when there is no such file and `LedgerError` when entries are not well-formed, with a
+    line for each.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -193,17 +222,20 @@ def load_claims(chapter: str, folder: str | Path | None = None) -> dict[str, Cla
     'defined'
     """
     path = _claims_file(chapter) if folder is None else Path(folder) / f"{chapter}{CLAIMS_SUFFIX}"
-    if not path.is_file():
+    if not _is_file(path):
         where = path if folder is not None else f"{path} of the working directory or of an installed book"
         raise FileNotFoundError(f"chapter: expected the claims of {chapter!r} in {where}, found no such file")
     try:
         entries = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+    except LedgerError as error:
+        raise LedgerError(f"{path}: {error}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LedgerError(f"{path}: expected YAML, got {' '.join(str(error).split())}") from None
     if not isinstance(entries, dict) or not entries:
         raise LedgerError(f"{path}: expected a mapping from claim ids to their fields, got {entries!r}")
     conventions = conventions_of(path.parent)
-    return {str(key): _claim(str(key), fields, path, conventions) for key, fields in entries.items()}
+    found = each(lambda entry: _claim(*entry, path, conventions), entries.items())
+    return Claims((claim.id, claim) for claim in found)
 
 
 def _claims_file(chapter: str) -> Path:
@@ -213,34 +245,44 @@ def _claims_file(chapter: str) -> Path:
     that returns them.
     """
     name = Path(f"{chapter}{CLAIMS_SUFFIX}")
-    if name.is_file():
+    if _is_file(name):
         return name
     installed = (folder for book in metadata.entry_points(group=BOOKS) for folder in book.load()())
-    return next((Path(folder) / name for folder in installed if (Path(folder) / name).is_file()), name)
+    return next((Path(folder) / name for folder in installed if _is_file(Path(folder) / name)), name)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; it is not where the system cannot look it up, as for a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 class _UniqueKeys(TABLES):
     """A YAML loader that refuses a key given twice, where YAML itself would drop the first."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(k, deep=deep) for k, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise LedgerError(f"{key}: this key stands twice, the second time near{node.start_mark}")
+        keys = [(self.construct_object(k, deep=deep), k.start_mark.line + 1) for k, _ in node.value]
+        for number, (key, line) in enumerate(keys):
+            for _, first in (before for before in keys[:number] if before[0] == key):
+                raise LedgerError(f"{key}: stands twice, in line {first} and in line {line}")
         return super().construct_mapping(node, deep=deep)
 
 
-def _claim(key: str, fields: Any, path: Path, conventions: Conventions) -> Claim:
-    if not isinstance(fields, dict) or not _NEEDED <= set(fields) <= _FIELDS:
-        raise LedgerError(
-            f"{path}: {key}: expected {', '.join(sorted(_NEEDED))}, and of {', '.join(sorted(_FIELDS - _NEEDED))} "
-            f"what the verdict needs, got {fields!r}"
-        )
+def _claim(key: Any, fields: Any, path: Path, conventions: Conventions) -> Claim:
+    if not isinstance(key, str):  # 5.10 without quotes is the number 5.1
+        raise LedgerError(f"{path}: {key}: expected a claim's id in quotes, got {type(key).__name__}")
+    if wrong := wrong_keys(fields, _NEEDED, tuple(_OWN)):
+        raise LedgerError(f"{path}: {key}: {wrong}")
     for name, value in fields.items():
-        if not isinstance(value, str):  # an empty field is None, and 5.1 without quotes a number
-            raise LedgerError(f"{path}: {key}: {name}: expected text, got {type(value).__name__} {value!r}")
+        if not isinstance(value, str) or not value.strip():  # an empty field is None, and 5.1 without quotes a number
+            raise LedgerError(f"{path}: {key}: {name}: {not_text(value)}")
     text = {name: " ".join(value.split()) for name, value in fields.items()}
-    return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), conventions=conventions, **text)
+    try:
+        return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), conventions=conventions, **text)
+    except LedgerError as error:
+        raise LedgerError(f"{path}: {error}") from None
 
 
 def _evidence(value: Any) -> Evidence:

@@ -17,7 +17,6 @@ A sentence is decided by the claims whose place names its row, or `none` says wh
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -29,13 +28,13 @@ from typing import Any
 
 import yaml
 
-from linewise.conventions import TABLES, Conventions, conventions_of
-from linewise.ledger.claims import Claim
-from linewise.ledger.collate import Row, collate
+from linewise.conventions import FILE, TABLES, Conventions, conventions_of
+from linewise.entries import not_text, wrong_keys
+from linewise.ledger.claims import Claim, each
+from linewise.ledger.collate import Row, collate, prose_of
 from linewise.ledger.evidence import LedgerError
 
-_NEEDED = {"at", "gist"}
-_FIELDS = _NEEDED | {"equations", "none", "of"}
+_NEEDED, _OPTIONAL = ("at", "gist"), ("equations", "none", "of")
 
 
 @dataclass(frozen=True)
@@ -77,9 +76,16 @@ class Source:
 def read_sources(root: str | Path) -> list[Source]:
     """Return the tables of a book's sources, in the order of its conventions; several sources may share one.
 
-    Raises `LedgerError` when a table is not well-formed.
+    Raises `LedgerError` when tables are not there or not well-formed, with a line for each fault.
     """
-    return [_source(Path(root, table)) for table in dict.fromkeys(s.table for s in conventions_of(root).sources)]
+
+    def read(table: str) -> Source:
+        if not Path(root, table).is_file():
+            below = f"expected a file below {Path(root).resolve()}, got {table!r}, which is not there"
+            raise LedgerError(f"{FILE}: sources: {below}")
+        return _source(Path(root, table))
+
+    return each(read, dict.fromkeys(source.table for source in conventions_of(root).sources))
 
 
 def deciding(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -94,8 +100,9 @@ def deciding(rows: Iterable[Row]) -> dict[str, list[Row]]:
 class Book:
     """What the pages of the book list: the tables of the sources, and the ledger in the order of its places.
 
-    `pages` are the pages that the site has; a claim of another one is left out. `by_id` and `deciding` find the rows
-    of the ledger by the claim and by the sentence; `verdicts`, `grades` and `reasons` say what each word means.
+    `pages` are the pages that the site has; a claim of another one is left out. Claims decide the `treated` sentences,
+    a reason spares the `spared` ones. `by_id` and `deciding` find the rows of the ledger by the claim and by the
+    sentence; `verdicts`, `grades` and `reasons` say what each word means.
     """
 
     def __init__(self, root: Path, pages: Collection[str]) -> None:
@@ -109,6 +116,8 @@ class Book:
         self.rows = sorted(rows, key=lambda row: order.get(row.claim.places[0], len(order)))
         self.deciding = deciding(self.rows)
         self.by_id = {row.claim.id: row for row in self.rows}
+        self.spared = [sentence for sentence in self.sentences if sentence.none]
+        self.treated = [s for s in self.sentences if not s.none and s.at in self.deciding]
 
     def counts(self) -> Counter[str]:
         """Return how often each verdict was given by a check that ran, and how many claims are not decided."""
@@ -121,11 +130,11 @@ class Book:
         return words.pop() if len(words) == 1 else "section"
 
     def sections(self) -> Iterator[tuple[str, str, list[Row]]]:
-        """Yield each section of the sources that has claims, what its heading says, and the claims."""
+        """Yield each section of the sources that has claims, what its heading says, if it has a row, and the claims."""
         gists = {s.section: s.gist for s in self.sentences if s.at.endswith("title")}
         for section in (section for source in self.sources for section in source.shape):
             if found := [row for row in self.rows if row.claim.section == section]:
-                yield section, gists[section], found
+                yield section, gists.get(section, ""), found
 
     def chapters(self) -> dict[str, Counter[str]]:
         """Return the number of treated sentences by chapter and section, both in the order of the sources."""
@@ -167,16 +176,36 @@ def _source(path: Path) -> Source:
         table = yaml.load(path.read_text(encoding="utf-8"), Loader=TABLES)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LedgerError(f"{path.name}: expected YAML in UTF-8, got {' '.join(str(error).split())}") from None
-    if not isinstance(table, dict) or set(table) != {"source", "shape", "rows"} or not table["shape"]:
-        got = f"got {', '.join(map(str, table)) if isinstance(table, dict) else repr(table)}"
-        raise LedgerError(f"{path.name}: expected the keys source, shape and rows, each with its value, {got}")
-    return Source(table["source"], table["shape"], tuple(_sentence(row, path) for row in table["rows"]))
+    if wrong := wrong_keys(table, ("source", "shape", "rows")):
+        raise LedgerError(f"{path.name}: {wrong}")
+    name, shape, rows = table["source"], table["shape"], table["rows"]
+    if not isinstance(name, str) or not name.strip():
+        raise LedgerError(f"{path.name}: source: {not_text(name)}")
+    if not isinstance(shape, dict) or not shape:
+        raise LedgerError(f"{path.name}: shape: expected a mapping from sections to lists, got {shape!r}")
+    if not isinstance(rows, list):
+        raise LedgerError(f"{path.name}: rows: expected a list, got {rows!r}")
+    for section, paragraphs in shape.items():
+        if not isinstance(section, str):  # 5.10 without quotes is the number 5.1
+            raise LedgerError(f"{path.name}: shape: {section}: {not_text(section)}")
+        if not isinstance(paragraphs, list) or any(type(p) is not int for p in paragraphs):
+            expected = "expected a list with the number of sentences of each paragraph"
+            raise LedgerError(f"{path.name}: shape: {section}: {expected}, got {paragraphs!r}")
+    return Source(name, shape, tuple(each(lambda row: _sentence(row, path), rows)))
 
 
 def _sentence(row: Any, path: Path) -> Sentence:
-    if not isinstance(row, dict) or not _NEEDED <= set(row) <= _FIELDS:
-        raise LedgerError(f"{path.name}: expected a row of {', '.join(sorted(_FIELDS))}, got {row!r}")
-    return Sentence(**row | {"equations": tuple(row.get("equations", ()))})
+    if wrong := wrong_keys(row, _NEEDED, _OPTIONAL):
+        at = row.get("at", f"the row {row}") if isinstance(row, dict) else "rows"
+        raise LedgerError(f"{path.name}: {at}: {wrong}")
+    equations = row.get("equations", [])
+    texts = {name: value for name, value in row.items() if name != "equations"}
+    if not isinstance(equations, list):
+        raise LedgerError(f"{path.name}: {row['at']}: equations: expected a list, got {equations!r}")
+    for name, value in [*texts.items(), *(("equations", number) for number in equations)]:
+        if not isinstance(value, str) or not value.strip():  # an empty field is None, and 5.1 without quotes a number
+            raise LedgerError(f"{path.name}: {row['at']}: {name}: {not_text(value)}")
+    return Sentence(**texts, equations=tuple(equations))
 
 
 def _misplaced(source: Source) -> Iterator[str]:
@@ -367,7 +396,7 @@ def _prose(root: Path, claims: list[Claim], conventions: Conventions) -> Iterato
     for page in [*root.glob("*.md"), *_below(root, folders, "md")]:
         yield page.name, page.read_text(encoding="utf-8")
     for path in _below(root, folders, "ipynb"):
-        yield from _notebook_prose(path)
+        yield from prose_of(path)
     for path in _below(root, conventions.texts, "py"):
         yield from ((f"{path.name}: {name}", text) for name, text in _docstrings(path.read_text(encoding="utf-8")))
 
@@ -383,13 +412,3 @@ def _docstrings(code: str) -> list[tuple[str, str]]:
     """Return the documented functions and classes of a module, and the module itself, with their docstrings."""
     documented = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
     return [(getattr(node, "name", "module"), text) for node in documented if (text := ast.get_docstring(node))]
-
-
-def _notebook_prose(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the prose of a notebook, and the captions and alternative texts of its figures."""
-    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
-        source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
-        described = cell["metadata"].get("mystnb", {})
-        words = [described.get("image", {}).get("alt", ""), described.get("figure", {}).get("caption", "")]
-        text = source if cell["cell_type"] == "markdown" else "\n".join(words)
-        yield f"{path.name}: cell {number}", text

@@ -20,6 +20,7 @@ import sympy as sp
 
 from linewise.derive import display, notation
 from linewise.derive.derivation import Derivation
+from linewise.derive.exact import exact
 from linewise.ledger import sentences
 from linewise.ledger.estimate import Estimate
 
@@ -117,6 +118,11 @@ def agreement(
             )
         bound, because = Z * errors, f"{Z:g} standard errors"
     else:
+        if tolerance is None and not because:
+            raise TypeError(
+                "observed: expected an estimate, with .value and .standard_error, or numbers with tolerance and "
+                f"because, got {observed!r}"
+            )
         values = _numbers(observed, "observed")
         if tolerance is None or not because.strip():
             raise TypeError(
@@ -288,7 +294,7 @@ def _named(pair: Any, argument: str = "mistake") -> tuple[str, Any]:
 
 
 def _exact_number(value: Any, argument: str) -> sp.Expr:
-    """Return a real number exactly; refuse whatever is no number: sympy would evaluate a text, in a list as well."""
+    """Return a real number exactly; refuse whatever is no number."""
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a scalar or an array of no dimension
         value = value.item()
     if isinstance(value, str | bytes):
@@ -299,7 +305,7 @@ def _exact_number(value: Any, argument: str) -> sp.Expr:
         if np.isnan(value):
             raise LedgerError(f"{argument}: expected a number, got NaN")
         return sp.nsimplify(float(value), rational=True) if np.isfinite(value) else sp.sympify(float(value))
-    number = sp.sympify(value)
+    number = exact(value, argument)
     if not isinstance(number, sp.Expr) or number.is_extended_real is False or number is sp.nan:
         raise TypeError(f"{argument}: expected a real number, got {type(value).__name__} {value!r}")
     return number
@@ -352,8 +358,9 @@ def _like(values: np.ndarray, other: Any, argument: str) -> np.ndarray:
     return array if array.shape == values.shape else np.full(values.shape, array.item())
 
 
-def _parts(at: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _part(given) for name, given in at.items()}
+def _parts(at: Mapping[str, Any]) -> list[list[Any]]:
+    """Return an instance as pairs: a notebook sorts the keys of what it stores, and the order would be lost."""
+    return [[name, _part(given)] for name, given in at.items()]
 
 
 def _part(value: Any) -> Any:

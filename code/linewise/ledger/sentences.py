@@ -13,7 +13,7 @@ where that differs: ``{"exact": "sqrt(2)", "tex": "\\sqrt{2}"}``. Many numbers a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 #: The parts of one piece of evidence.
@@ -57,13 +57,13 @@ def formula(shown: Any) -> str:
     return f"${shown.get('tex', shown['exact'])}$" if isinstance(shown, Mapping) else value(shown)
 
 
-def instance(at: Mapping[str, Any]) -> str:
-    """Say an instance of a function's parameters.
+def instance(at: Iterable[Sequence[Any]]) -> str:
+    """Say an instance of a function's parameters, each with its name, in the order of the call.
 
-    >>> instance({"n": 2, "xs": [0, 1]})
-    'n = 2, xs = (0, 1)'
+    >>> instance([["xs", [0, 1]], ["n", 2]])
+    'xs = (0, 1), n = 2'
     """
-    return ", ".join(f"{name} = {value(given)}" for name, given in at.items())
+    return ", ".join(f"{name} = {value(given)}" for name, given in at)
 
 
 def estimate(shown: Parts) -> str:
@@ -73,6 +73,18 @@ def estimate(shown: Parts) -> str:
     '1.03 ± 0.01'
     """
     return f"{shown['value']:.4g} ± {shown['standard_error']:.2g}"
+
+
+def measured(parts: Parts, errors: float) -> str:
+    """Say the outcome of an observation with its number and its threshold, which is so many standard errors away.
+
+    >>> seen = {"outcome": "undecided", "observed": {"value": 0.7, "standard_error": 0.1}}
+    >>> measured(seen | {"relation": ">", "reference": 0.5}, 4)
+    'undecided: 0.7 ± 0.1, asked for more than 0.5; 4 standard errors are 0.4'
+    """
+    observed, margin = parts["observed"], errors * parts["observed"]["standard_error"]
+    asked = f"{_SIDES[parts['relation']]}{value(parts['reference'])}"
+    return f"{parts['outcome']}: {estimate(observed)}, asked for {asked}; {errors:g} standard errors are {margin:.2g}"
 
 
 def numbers(shown: Any) -> str:

@@ -2,7 +2,7 @@
 
 Each page is a Markdown file that includes one of the ``templates``, which is filled with the book's rows when
 Sphinx reads the page. Two roles serve the templates and everybody else: ``{verdict}`proved` `` prints a
-badge, and ``{card}`5.1.5` `` links a claim's badge to its card; ``{card}`!5.1.5` `` adds the title. The directive
+badge, and ``{card}`5.1.5` `` links a claim's badge to its card; ``{card}`!5.1.5` `` adds grade and title. The directive
 ``{claim-entry} 5.1.5`` is an entry of such a page, and bears as data what ``claim_filter`` filters and sorts by, as far
 as nobody sees it; the
 role ``{claims}`12 <verdict=proved>` `` links to the ledger, filtered.
@@ -26,10 +26,11 @@ from sphinx.util.docutils import ReferenceRole, SphinxDirective, SphinxRole
 from sphinx.writers.html5 import HTML5Translator
 
 from linewise.conventions import Conventions, conventions_of
-from linewise.ledger import Row, audit, sentences
+from linewise.ledger import Row, sentences
 from linewise.ledger.card import classes_of
 from linewise.ledger.claims import Claim
 from linewise.ledger.coverage import Book
+from linewise.ledger.faults import faults
 from linewise.pages import findable, signs
 
 logger = logging.getLogger(__name__)
@@ -77,8 +78,8 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         context = {"book": book_of(app), "words": word_lists(app), "on_site": app.builder.name == "html"}
         app.emit("linewise-context", context)
         source[0] = templates.from_string(source[0]).render(context)
-    if docname == "ledger":
-        for problem in audit(app.srcdir):
+    if docname == next((page for page in PAGES if page in app.env.found_docs), None):
+        for problem in faults(app.srcdir):
             logger.warning("ledger: %s", problem, location=docname)
 
 
@@ -222,7 +223,7 @@ class ClaimsRole(ReferenceRole):
 
 
 class CardRole(SphinxRole):
-    """``{card}`5.1.5` ``: a claim's badge, which links to its card; after ``!`` with outcome, title and id."""
+    """``{card}`5.1.5` ``: a claim's badge, which links to its card; after ``!`` with outcome or grade, title and id."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the link, or a message when no page has the claim."""
@@ -239,10 +240,12 @@ class CardRole(SphinxRole):
             return [link], []
         for k, part in enumerate(claim.title.split("$")):
             link += [nodes.math(part, part)] if k % 2 else list(signs.as_nodes(part))
-        outcome = [nodes.strong("", claim.outcome, classes=["claim-outcome"])] if claim.outcome else []
+        more = {"claim-outcome": claim.outcome}
+        if self.env.app.builder.format == "html":  # on paper the line is too short
+            more["claim-grade"] = claim.grade
         return [
             badge(claim.verdict, claim.conventions),
-            *outcome,
+            *(nodes.strong("", said, classes=[kind]) for kind, said in more.items() if said),
             link,
             nodes.inline(name, name, classes=["claim-id"]),
         ], []

@@ -16,7 +16,18 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike, Numpy
-from attnmath.checks import describe, finite, floats, number, real_array, silent
+from attnmath.checks import (
+    describe,
+    finite,
+    floats,
+    matmul,
+    number,
+    precision,
+    real_array,
+    rounded,
+    silent,
+    wide,
+)
 
 
 class Scaled(NamedTuple, Generic[Array]):
@@ -85,13 +96,14 @@ class RandomFeatures:
     def _scaled(self, X: AnyArray, name: str, projections: Numpy, root: Numpy) -> Scaled[AnyArray]:
         X = finite(real_array(X, name, at_least=2), name)
         self.check(X, name)
+        xp, dtype = array_namespace(X), X.dtype
+        (X,) = wide(X)
         with silent():
             values, exponents, rows = self._parts(X, projections, root)
-            exponents = finite(exponents + rows + self.offsets(X), f"{name}: the exponents")
-            xp = array_namespace(X)
-            if values is None:
-                return Scaled(xp.ones_like(exponents), exponents)
-            return Scaled(values, exponents + xp.zeros_like(values))
+            exponents = exponents + rows + self.offsets(X)
+            values = xp.ones_like(exponents) if values is None else finite(values, f"{name}: the projections")
+            exponents = finite(rounded(exponents + xp.zeros_like(values), dtype), f"{name}: the exponents")
+            return Scaled(rounded(values, dtype), exponents)
 
     def check(self, X: Float[Array, "... n _"], name: str) -> None:
         """Raise an error unless the rows of X have the size d."""
@@ -100,13 +112,13 @@ class RandomFeatures:
 
     def _parts(self, X: AnyArray, projections: Numpy, root: Numpy) -> Parts[AnyArray]:
         xp = array_namespace(X)
-        rooted = xp.matmul(X, xp.matrix_transpose(_as(root, X))) if root.ndim else X
+        rooted = matmul(X, xp.matrix_transpose(_as(root, X))) if root.ndim else X
         half = xp.sum(rooted * rooted, axis=-1, keepdims=True) * (0.5 if root.ndim else float(root) ** 2 / 2)
         return Parts(*self._directions(X, projections), half if self.waves else -half)
 
     def _directions(self, X: AnyArray, projections: Numpy) -> tuple[AnyArray | None, AnyArray]:
         xp = array_namespace(X)
-        projected = xp.matmul(X, xp.matrix_transpose(_as(projections, X)))
+        projected = matmul(X, xp.matrix_transpose(_as(projections, X)))
         if self.waves:
             return xp.concat([xp.cos(projected), xp.sin(projected)], axis=-1), xp.zeros_like(projected[..., :1])
         return None, projected
@@ -154,14 +166,14 @@ def gerf(Omega: Real[ArrayLike, "m d"], A: float) -> RandomFeatures:
     if not -math.inf < A < 1 / 8:
         raise ValueError(f"A: expected a number below 1/8, got {A}")
     Omega = _projections(Omega)
-    stretched = math.sqrt(1 - 4 * A) * Omega
+    with silent():
+        stretched = math.sqrt(1 - 4 * A) * Omega
     return RandomFeatures(stretched, stretched, _ONE, _ONE, _offset(Omega, np.full(Omega.shape[1], A)))
 
 
 def sderf(Omega: Real[ArrayLike, "m d"], A: Real[ArrayLike, "d"], B: Real[ArrayLike, "d d"]) -> RandomFeatures:
     """FAVOR# with one matrix for queries and keys: `aderf` with B_q = B_k = B, where B^T (I - 4A)^(-1) B = I."""
-    B = _matrix(B, "B")
-    return _dense(Omega, A, B, B, "B")
+    return _dense(Omega, A, {"B": B})
 
 
 def aderf(
@@ -170,15 +182,20 @@ def aderf(
     """FAVOR#: m features D exp(w . A w + w . B x - x . B^T (I - 4A)^(-1) B x / 2) / sqrt(m), D = det(I - 4A)^(1/4).
 
     A : the entries of a diagonal matrix, each below 1/8.
-    B_q, B_k : B for queries and for keys; unbiased if and only if B_q^T (I - 4A)^(-1) B_k = I, and else a `ValueError`.
+    B_q, B_k : B for queries and for keys; unbiased if and only if B_q^T (I - 4A)^(-1) B_k = I, and else a `ValueError`
+        (to 1e-6, or the square root of the precision of what is given if that is more).
 
     >>> aderf([[1.0, 0.0]], [0.0, 0.0], [[2.0, 0.0], [0.0, 1.0]], [[0.5, 0.0], [0.0, 1.0]]).keys([[3.0, 4.0]]).exponents
     array([[-7.625]])
     """
-    return _dense(Omega, A, _matrix(B_q, "B_q"), _matrix(B_k, "B_k"), "B_q, B_k")
+    return _dense(Omega, A, {"B_q": B_q, "B_k": B_k})
 
 
-def _dense(Omega: ArrayLike, A: ArrayLike, B_q: Numpy, B_k: Numpy, names: str) -> RandomFeatures:
+def _dense(Omega: ArrayLike, A: ArrayLike, matrices: dict[str, ArrayLike]) -> RandomFeatures:
+    names = ", ".join(matrices)
+    B_q, *others = (floats(B, name, ndim=2) for name, B in matrices.items())
+    B_k = others[0] if others else B_q
+    allowed = max(1e-6, math.sqrt(precision(A, *matrices.values())))
     Omega, A = _projections(Omega), floats(A, "A", ndim=1)
     d = Omega.shape[1]
     if A.shape != (d,):
@@ -191,7 +208,7 @@ def _dense(Omega: ArrayLike, A: ArrayLike, B_q: Numpy, B_k: Numpy, names: str) -
     with silent():
         root = 1 / np.sqrt(1 - 4 * A)[:, None]
         off = np.max(np.abs((root * B_q).T @ (root * B_k) - np.eye(d)))
-        if not off < 1e-6:
+        if not off < allowed:
             raise ValueError(
                 f"A, {names}: expected B_q^T (I - 4A)^(-1) B_k = I (else there is a bias), off by {off:.3g}"
             )
@@ -203,10 +220,6 @@ _ONE = np.asarray(1.0)
 
 def _projections(Omega: ArrayLike) -> Numpy:
     return floats(Omega, "Omega", ndim=2)
-
-
-def _matrix(B: ArrayLike, name: str) -> Numpy:
-    return floats(B, name, ndim=2)
 
 
 def _offset(Omega: Numpy, A: Numpy | None = None) -> Numpy:

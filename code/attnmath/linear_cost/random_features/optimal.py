@@ -6,18 +6,36 @@ of one feature product. With c = M x + M^(-T) y it is, up to the mean of 2 x . y
     sum_l log(1 - 4 a_l) - log(1 - 8 a_l) / 2 + mean(c_l^2) / (1 - 8 a_l),
 
 so first and second moments of the rows decide, in O(n d^2). Nothing is said of a single pair, nor of the mean of the
-variance itself.
+variance itself. Computed in double precision: second moments double the digits that are lost. Where axes have equal
+moments they are not unique, and have no derivative; autograd gives 0 there, and no NaN.
 
 X : n queries x, one a row.  Y : m keys y. Both already scaled, so that the kernel is exp(x . y).
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from array_api_compat import array_namespace
 from jaxtyping import Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import about, describe, finite, flag, in_range, number, real_array, same_dtype, scalar, silent
+from attnmath.checks import (
+    about,
+    derivable,
+    describe,
+    finite,
+    flag,
+    in_range,
+    matmul,
+    number,
+    precision,
+    real_array,
+    rounded,
+    same_dtype,
+    scalar,
+    silent,
+)
 
 
 def optimal_gerf(X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"]) -> float:
@@ -26,7 +44,7 @@ def optimal_gerf(X: Real[ArrayLike, "n d"], Y: Real[ArrayLike, "m d"]) -> float:
     >>> round(optimal_gerf([[1.0]], [[1.0]]), 6)
     -1.101884
     """
-    X, Y = _rows(X, Y)
+    X, Y, _ = _rows(X, Y)
     xp = array_namespace(X, Y)
     with silent(), about("X, Y"):
         moment = xp.sum(xp.linalg.diagonal(_second_moment_of_sum(X, Y))) / X.shape[1]
@@ -44,10 +62,10 @@ def optimal_sderf(
     >>> A.round(6).tolist()
     [0.0, -1.101884]
     """
-    X, Y = _rows(X, Y)
+    X, Y, dtype = _rows(X, Y)
     with silent(), about("X, Y"):
         A, basis = _by_axes(in_range(_second_moment_of_sum(X, Y), "their second moments"))
-        return A, *_scaled(A, basis)
+        return rounded(A, dtype), *_scaled(A, basis, dtype=dtype)
 
 
 def optimal_aderf(
@@ -76,11 +94,12 @@ def optimal_aderf(
     >>> round(float(abs(B_k[0, 0] / B_q[0, 0])), 6)
     4.0
     """
-    X, Y = _rows(X, Y)
+    eps = precision(X, Y)
+    X, Y, dtype = _rows(X, Y)
     xp = array_namespace(X, Y)
     d = X.shape[1]
     if ridge is None:
-        ridge = min(1.0, max(1e-6, 8 * d * d * float(xp.finfo(X.dtype).eps)))
+        ridge = min(1.0, max(1e-6, 8 * d * d * eps))
     elif not 0 <= (ridge := number(ridge, "ridge", "a number of at least 0")) <= 1:
         raise ValueError(f"ridge: expected a number from 0 to 1, got {ridge}")
     flag(one_coefficient, "one_coefficient")
@@ -89,14 +108,14 @@ def optimal_aderf(
             raise ValueError(f"{name}: expected rows that are not all 0, got {describe(R)} of zeros")
     with silent(), about("X, Y, ridge"):
         M_q, M_k = _equal_moments(_moment(X, ridge), _moment(Y, ridge))
-        moment = _second_moment_of_sum(*(xp.matmul(R, xp.matrix_transpose(M)) for R, M in ((X, M_q), (Y, M_k))))
+        moment = _second_moment_of_sum(*(matmul(R, xp.matrix_transpose(M)) for R, M in ((X, M_q), (Y, M_k))))
         in_range(moment, "their second moments")
         if one_coefficient:
             a = optimal_coefficient(xp.sum(xp.linalg.diagonal(moment)) / d)
             A = a * xp.ones(d, dtype=X.dtype, device=getattr(X, "device", None))
-            return A, *_scaled(A, M_q, M_k)
+            return rounded(A, dtype), *_scaled(A, M_q, M_k, dtype=dtype)
         A, basis = _by_axes(moment)
-        return A, *_scaled(A, xp.matmul(basis, M_q), xp.matmul(basis, M_k))
+        return rounded(A, dtype), *_scaled(A, matmul(basis, M_q), matmul(basis, M_k), dtype=dtype)
 
 
 def optimal_coefficient(moment: Real[ArrayLike[Array], "*shape"]) -> Float[Array, "*shape"]:
@@ -119,14 +138,16 @@ def optimal_coefficient(moment: Real[ArrayLike[Array], "*shape"]) -> Float[Array
         return xp.where(s < 0.5, (0 - s) / (1 - 2 * small + root), (1 - 2 * s - root) / 16)
 
 
-def _rows(X: AnyArray, Y: AnyArray) -> tuple[AnyArray, AnyArray]:
+def _rows(X: AnyArray, Y: AnyArray) -> tuple[AnyArray, AnyArray, Any]:
+    """Return the rows in double precision, and the dtype that they came in."""
     X, Y = (finite(real_array(R, name, ndim=2), name) for R, name in ((X, "X"), (Y, "Y")))
     same_dtype(X=X, Y=Y)
     if X.shape[1] != Y.shape[1]:
         raise ValueError(f"X, Y: expected rows of one length d, got X {describe(X)} and Y {describe(Y)}")
     if X.dtype.itemsize < 4:
         raise TypeError(f"X, Y: expected single or double precision, got {describe(X)}")
-    return X, Y
+    xp = array_namespace(X, Y)
+    return derivable(xp.astype(X, xp.float64)), derivable(xp.astype(Y, xp.float64)), X.dtype
 
 
 def _second_moment_of_sum(X: AnyArray, Y: AnyArray) -> AnyArray:
@@ -134,12 +155,12 @@ def _second_moment_of_sum(X: AnyArray, Y: AnyArray) -> AnyArray:
     xp = array_namespace(X, Y)
     mean_X, mean_Y = xp.mean(X, axis=0, keepdims=True), xp.mean(Y, axis=0, keepdims=True)
     mean = mean_X + mean_Y
-    return _moment(X - mean_X) + _moment(Y - mean_Y) + xp.matmul(xp.matrix_transpose(mean), mean)
+    return _moment(X - mean_X) + _moment(Y - mean_Y) + matmul(xp.matrix_transpose(mean), mean)
 
 
 def _moment(R: AnyArray, ridge: float = 0.0) -> AnyArray:
     xp = array_namespace(R)
-    moment = xp.matmul(xp.matrix_transpose(R), R) / R.shape[0]
+    moment = matmul(xp.matrix_transpose(R), R) / R.shape[0]
     if ridge:
         size = ridge * xp.sum(xp.linalg.diagonal(moment)) / R.shape[1]
         moment = moment + size * xp.eye(R.shape[1], dtype=R.dtype, device=getattr(R, "device", None))
@@ -151,13 +172,13 @@ def _equal_moments(moment_X: AnyArray, moment_Y: AnyArray) -> tuple[AnyArray, An
     xp = array_namespace(moment_X, moment_Y)
     (values_X, vectors_X), (values_Y, vectors_Y) = _eigen(moment_X), _eigen(moment_Y)
     roots_X, roots_Y = xp.sqrt(values_X), xp.sqrt(values_Y)
-    U, singular, _ = xp.linalg.svd(roots_X[:, None] * xp.matmul(xp.matrix_transpose(vectors_X), vectors_Y) * roots_Y)
+    U, singular, _ = xp.linalg.svd(roots_X[:, None] * matmul(xp.matrix_transpose(vectors_X), vectors_Y) * roots_Y)
     root = xp.sqrt(singular)[:, None]
     M = in_range(root * xp.matrix_transpose(U) / roots_X, "their second moments")
     # The inverse of this very M, so that the features stay unbiased where M itself has few digits.
     inverse = in_range(xp.linalg.inv(M), "their second moments")
     back = xp.matrix_transpose(vectors_X)
-    return xp.matmul(M, back), xp.matmul(xp.matrix_transpose(inverse), back)
+    return matmul(M, back), matmul(xp.matrix_transpose(inverse), back)
 
 
 def _eigen(moment: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -176,7 +197,7 @@ def _by_axes(moment: AnyArray) -> tuple[AnyArray, AnyArray]:
     return optimal_coefficient(xp.where(values > 0, values, xp.zeros_like(values))), xp.matrix_transpose(vectors)
 
 
-def _scaled(A: AnyArray, *changes: AnyArray) -> tuple[AnyArray, ...]:
+def _scaled(A: AnyArray, *changes: AnyArray, dtype: Any) -> tuple[AnyArray, ...]:
     """The matrices B = (I - 4A)^(1/2) M of linear changes M.
 
     The sign of a row is free, and libraries of linear algebra differ in it; here the first matrix decides it.
@@ -184,4 +205,4 @@ def _scaled(A: AnyArray, *changes: AnyArray) -> tuple[AnyArray, ...]:
     xp = array_namespace(A, *changes)
     flip = xp.astype(xp.sum(changes[0], axis=1) < 0, A.dtype)
     scale = xp.sqrt(1 - 4 * A) * (1 - 2 * flip)
-    return tuple(scale[:, None] * M for M in changes)
+    return tuple(rounded(scale[:, None] * M, dtype) for M in changes)

@@ -86,10 +86,11 @@ def gerf_variance(
         # log(E f^2 / K^2), from the Gaussian integral.
         exponent = d / 2 * np.log1p(16 * A / (1 - 8 * A) * A) + square / (1 - 8 * A)
     in_range(exponent, "x, y, A")
-    covariance = 0.0
-    if _is_coupled(coupling, d, COUPLINGS):
-        covariance = relative_covariance(square, d, coupling=coupling)
-    return _variance(-np.expm1(-exponent), covariance * np.exp(-exponent), exponent, kernel, m, d, relative)
+    with silent():
+        covariance = 0.0
+        if _is_coupled(coupling, d, COUPLINGS):
+            covariance = relative_covariance(square, d, coupling=coupling)
+        return _variance(-np.expm1(-exponent), covariance * np.exp(-exponent), exponent, kernel, m, d, relative)
 
 
 def hyperbolic_variance(
@@ -108,8 +109,9 @@ def hyperbolic_variance(
     array(1.24897729)
     """
     square, kernel, d = _pairs_of(x, y)
-    covariance = relative_covariance(square, d) * np.exp(-square) if _is_coupled(coupling, d) else 0.0
-    return _variance(np.expm1(-square) ** 2 / 2, covariance, square, kernel, m, d, relative)
+    with silent():
+        covariance = relative_covariance(square, d) * np.exp(-square) if _is_coupled(coupling, d) else 0.0
+        return _variance(np.expm1(-square) ** 2 / 2, covariance, square, kernel, m, d, relative)
 
 
 def relative_covariance(
@@ -125,20 +127,21 @@ def relative_covariance(
     array([-0.      , -0.007334, -0.103143, -1.      ])
     """
     square, d = _square(square), _of_two_rows(d)
-    if one_of(coupling, COUPLINGS[1:], "coupling") == "orthogonal":
-        return np.asarray(-_one_less_mean(square / 2, d))
-    # With |w1|^2 + |w2|^2 = S and 2 |w1| |w2| = S sin(theta): S is chi^2 with 2d degrees of freedom, and independent of
-    # theta, whose density is proportional to sin(theta)^(d - 1).
-    nodes, weights = np.polynomial.legendre.leggauss(64)
-    # 9 deviations to each side, where that is less than a right angle.
-    angles = min(math.pi / 2, 9 / math.sqrt(d)) * nodes
-    weights = weights * np.cos(angles) ** (d - 1)
-    total = np.zeros_like(square)
-    for sine, weight in zip(np.cos(angles), weights / weights.sum(), strict=True):
-        nearer = sine / (d - 1)  # |w1 + w2|^2 = S (1 - nearer)
-        total += weight * -np.expm1(-square * nearer)
-        total += weight * np.exp(-square * nearer) * _one_less_mean(square / 2 * (1 - nearer), d)
-    return np.asarray(-np.minimum(total, 1.0))
+    with silent():
+        if one_of(coupling, COUPLINGS[1:], "coupling") == "orthogonal":
+            return np.asarray(-_one_less_mean(square / 2, d))
+        # With |w1|^2 + |w2|^2 = S and 2 |w1| |w2| = S sin(theta): S is chi^2 with 2d degrees of freedom, and
+        # independent of theta, whose density is proportional to sin(theta)^(d - 1).
+        nodes, weights = np.polynomial.legendre.leggauss(64)
+        # 9 deviations to each side, where that is less than a right angle.
+        angles = min(math.pi / 2, 9 / math.sqrt(d)) * nodes
+        weights = weights * np.cos(angles) ** (d - 1)
+        total = np.zeros_like(square)
+        for sine, weight in zip(np.cos(angles), weights / weights.sum(), strict=True):
+            nearer = sine / (d - 1)  # |w1 + w2|^2 = S (1 - nearer)
+            total += weight * -np.expm1(-square * nearer)
+            total += weight * np.exp(-square * nearer) * _one_less_mean(square / 2 * (1 - nearer), d)
+        return np.asarray(-np.minimum(total, 1.0))
 
 
 def cosine_covariance(square: Real[ArrayLike, "*shape"], d: int) -> Float[Numpy, "*shape"]:
@@ -152,12 +155,13 @@ def cosine_covariance(square: Real[ArrayLike, "*shape"], d: int) -> Float[Numpy,
     array([-0.      , -0.039342,  0.002473])
     """
     square, d = _square(square), _of_two_rows(d)
-    t = square / 2
-    far = t > _far(d)
-    near = -_one_less_mean(np.where(far, 0.0, t), d, alternating=True)
-    # Beyond 1e5 the function is below the error, and scipy's takes long, or gives no number.
-    far_t = np.minimum(np.where(far, t, 0.0), 1e5)
-    return np.where(far, special.hyp1f1(d, d / 2, -far_t) - np.exp(-square), near)
+    with silent():
+        t = square / 2
+        far = t > _far(d)
+        near = -_one_less_mean(np.where(far, 0.0, t), d, alternating=True)
+        # Beyond 1e5 the function is below the error, and scipy's takes long, or gives no number.
+        far_t = np.minimum(np.where(far, t, 0.0), 1e5)
+        return np.where(far, special.hyp1f1(d, d / 2, -far_t) - np.exp(-square), near)
 
 
 def log_mean_on_sphere(norm: Real[ArrayLike, "*shape"], d: int, *, radius: float) -> Float[Numpy, "*shape"]:
@@ -177,10 +181,11 @@ def log_mean_on_sphere(norm: Real[ArrayLike, "*shape"], d: int, *, radius: float
     # I_(n-1) underflows in scipy where its order is large against the argument; the series has few terms there.
     longest = max(d + 60, n**2 / 1000)
     far = r > longest
-    log_series = _log_series(np.where(far, 0.0, r), n)
-    s = np.where(far, r, longest)
-    log_bessel = special.gammaln(n) + (n - 1) * np.log(2 / s) + np.log(special.ive(n - 1, s)) + s
-    return np.where(far, log_bessel, log_series)
+    with silent():
+        log_series = _log_series(np.where(far, 0.0, r), n)
+        s = np.where(far, r, longest)
+        log_bessel = special.gammaln(n) + (n - 1) * np.log(2 / s) + np.log(special.ive(n - 1, s)) + s
+        return np.where(far, log_bessel, log_series)
 
 
 def coupled_pairs(m: int, d: int) -> int:
@@ -221,11 +226,12 @@ def _log_series(r: Floats, n: float) -> Floats:
     """log 0F1(n; r^2 / 4), term by term."""
     largest = (math.hypot(n, float(np.max(r))) - n) / 2  # the index of the largest term
     log_quarter = 2 * np.log(np.maximum(r, 1e-300) / 2)
-    log_sum = np.zeros_like(r)
+    # Terms by their quotients: lgamma(n) is above n, and its rounding above the whole sum for a large n.
+    log_term, log_rest = np.zeros_like(r), np.full_like(r, -math.inf)
     for k in range(1, int(largest + 10 * math.sqrt(largest) + 40)):
-        log_term = k * log_quarter - math.lgamma(k + 1) - (math.lgamma(n + k) - math.lgamma(n))
-        log_sum = np.logaddexp(log_sum, log_term)
-    return log_sum
+        log_term = log_term + (log_quarter - math.log(k) - math.log(n + k - 1))
+        log_rest = np.logaddexp(log_rest, log_term)
+    return np.where(log_rest < 0, np.log1p(np.exp(np.minimum(log_rest, 0.0))), np.logaddexp(0.0, log_rest))
 
 
 def _variance(

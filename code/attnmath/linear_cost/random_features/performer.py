@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import math
 
-from array_api_compat import array_namespace, device, is_torch_array
+from array_api_compat import array_namespace, device
 from jaxtyping import Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
+    constant,
     describe,
     finite,
     fits_memory,
     flag,
     in_range,
     instance,
+    matmul,
     positive,
     positive_integer,
     real_array,
+    rounded,
     same_batches,
     same_dtype,
     silent,
+    wide,
 )
 from attnmath.linear_cost.random_features.maps import RandomFeatures
 
@@ -49,14 +53,14 @@ def kernel_estimate(
     with silent():
         values, exponents, rows = features.key_parts(Y)
         exponents = exponents + rows
-        shift = _constant(xp.max(exponents, axis=-2, keepdims=True))
+        shift = constant(xp.max(exponents, axis=-2, keepdims=True))
         F_k = _times(values, xp.exp(exponents - shift))
         values, exponents, rows = features.query_parts(X)
         exponents = exponents + (shift + 2 * features.offsets(X))
-        top = _constant(xp.max(exponents, axis=-1, keepdims=True))
+        top = constant(xp.max(exponents, axis=-1, keepdims=True))
         F_q = _times(values, xp.exp(exponents - top))
-        estimate = xp.matmul(F_q, xp.matrix_transpose(F_k)) * xp.exp(rows + top)
-        return in_range(xp.astype(in_range(estimate, "X, Y, features"), dtype), "X, Y, features")
+        estimate = matmul(F_q, xp.matrix_transpose(F_k)) * xp.exp(rows + top)
+        return rounded(in_range(estimate, "X, Y, features"), dtype, "X, Y, features")
 
 
 def attention_estimate(
@@ -75,9 +79,11 @@ def attention_estimate(
     """
     Q, K = _vectors(Q, K, features, "Q", "K")
     xp, m = array_namespace(Q, K), K.shape[-2]
-    fits_memory("Q, K", m, max(m, Q.shape[-2]))
-    identity = xp.eye(m, dtype=K.dtype, device=device(K))
-    return performer_attention(Q, K, identity, features, scale=scale, causal=causal)
+    fits_memory("Q, K", m, Q.shape[-2])
+    keys, step = xp.arange(m, device=device(K)), max(Q.shape[-2:])  # columns of I that take no more than Q K^T or K
+    columns = (xp.astype(keys[:, None] == keys[low : low + step], K.dtype) for low in range(0, m, step))
+    parts = [performer_attention(Q, K, V, features, scale=scale, causal=causal) for V in columns]
+    return xp.concat(parts, axis=-1)
 
 
 def performer_attention(
@@ -116,15 +122,14 @@ def performer_attention(
     if causal and Q.shape[-2] != K.shape[-2]:
         raise ValueError(f"causal: expected as many queries as keys, got {describe(Q)} and {describe(K)}")
     xp, dtype = array_namespace(Q, K, V), V.dtype
-    if dtype.itemsize < 4:  # sums over many keys leave the range of half precision
-        Q, K, V = (xp.astype(a, xp.float32) for a in (Q, K, V))
+    Q, K, V = wide(Q, K, V)
     with silent():
         V = xp.concat([V, xp.ones_like(V[..., :1])], axis=-1)  # the last column sums the weights
         out = (_causal if causal else _all_keys)(Q, K, V, features, root, chunk)
         sums = in_range(out[..., -1:], "Q, K, scale, features")
         if bool(xp.any(sums == 0)):
             raise ValueError("Q, K, features: expected weights that do not sum to 0, got a query for which they do")
-        return in_range(xp.astype(out[..., :-1] / sums, dtype), "Q, K, V, scale, features")
+        return rounded(out[..., :-1] / sums, dtype, "Q, K, V, scale, features")
 
 
 def _all_keys(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, root: float, chunk: int) -> AnyArray:
@@ -134,15 +139,15 @@ def _all_keys(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, r
     for low in range(0, K.shape[-2], chunk):
         values, exponents, rows = features.key_parts(K[..., low : low + chunk, :] * root)
         exponents = exponents + rows
-        top = _constant(xp.max(exponents, axis=-2, keepdims=True))
+        top = constant(xp.max(exponents, axis=-2, keepdims=True))
         new = top if shift is None else xp.maximum(shift, top)
         F_k = _times(values, xp.exp(exponents - new))
-        added = xp.matmul(xp.matrix_transpose(F_k), V[..., low : low + chunk, :])
+        added = matmul(xp.matrix_transpose(F_k), V[..., low : low + chunk, :])
         state = added if state is None else state * xp.matrix_transpose(xp.exp(shift - new)) + added
         shift = new
     shift = shift + 2 * features.offsets(Q)
     blocks = (Q[..., low : low + chunk, :] * root for low in range(0, Q.shape[-2], chunk))
-    return xp.concat([xp.matmul(_query_features(features, block, shift), state) for block in blocks], axis=-2)
+    return xp.concat([matmul(_query_features(features, block, shift), state) for block in blocks], axis=-2)
 
 
 def _causal(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, root: float, chunk: int) -> AnyArray:
@@ -160,23 +165,23 @@ def _causal(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, roo
         here = (..., slice(low, low + chunk), slice(None))
         values, exponents, rows = features.key_parts(K[here] * root)
         exponents = exponents + rows
-        top = _constant(xp.max(exponents, axis=-2, keepdims=True))
+        top = constant(xp.max(exponents, axis=-2, keepdims=True))
         X, V_here = Q[here] * root, V[here]
         size, start = X.shape[-2], 0
         visible = xp.tril(xp.ones((size, size), dtype=V.dtype, device=device(V)))
         while start < size:
-            now = _constant(xp.max(exponents[..., : start + 1, :], axis=-2, keepdims=True))
+            now = constant(xp.max(exponents[..., : start + 1, :], axis=-2, keepdims=True))
             now = now if shift is None else xp.maximum(shift, now)
             ahead = exponents - now
             stop = _first_row(ahead > rise) if bool(xp.any(top - now > rise)) else size
             F_k = _times(values, xp.exp(ahead if stop == size else xp.clip(ahead, max=rise)))
             F_q = _query_features(features, X, now + 2 * features.offsets(X))
-            sums = xp.matmul(xp.matmul(F_q, xp.matrix_transpose(F_k)) * visible, V_here)
+            sums = matmul(matmul(F_q, xp.matrix_transpose(F_k)) * visible, V_here)
             if state is not None:
-                sums = sums + xp.matmul(F_q, state * xp.matrix_transpose(xp.exp(shift - now)))
+                sums = sums + matmul(F_q, state * xp.matrix_transpose(xp.exp(shift - now)))
             out.append(sums[..., start:stop, :])
             start = stop
-        added = xp.matmul(xp.matrix_transpose(F_k), V_here)
+        added = matmul(xp.matrix_transpose(F_k), V_here)
         state = added if state is None else state * xp.matrix_transpose(xp.exp(shift - now)) + added
         shift = xp.maximum(now, top)
         state = state * xp.matrix_transpose(xp.exp(now - shift))
@@ -188,7 +193,7 @@ def _query_features(features: RandomFeatures, X: AnyArray, shift: AnyArray) -> A
     xp = array_namespace(X)
     values, exponents = features.query_directions(X)
     exponents = exponents + shift
-    return _times(values, xp.exp(exponents - _constant(xp.max(exponents, axis=-1, keepdims=True))))
+    return _times(values, xp.exp(exponents - constant(xp.max(exponents, axis=-1, keepdims=True))))
 
 
 def _first_row(mask: AnyArray) -> int:
@@ -200,11 +205,6 @@ def _first_row(mask: AnyArray) -> int:
 
 def _times(values: AnyArray | None, exponentials: AnyArray) -> AnyArray:
     return exponentials if values is None else values * exponentials
-
-
-def _constant(shift: AnyArray) -> AnyArray:
-    """Return a shift as a constant: it has no part in the output, and no gradient."""
-    return shift.detach() if is_torch_array(shift) else shift
 
 
 def _vectors(

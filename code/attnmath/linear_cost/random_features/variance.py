@@ -17,12 +17,27 @@ log : True returns the logarithm of the variance, which is in range where the va
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from array_api_compat import array_namespace
 from jaxtyping import Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import describe, finite, flag, in_range, number, real_array, same_dtype, scalar, silent
+from attnmath.checks import (
+    describe,
+    finite,
+    flag,
+    in_range,
+    matmul,
+    number,
+    precision,
+    real_array,
+    rounded,
+    same_dtype,
+    scalar,
+    silent,
+    wide,
+)
 
 
 def trigonometric_variance(
@@ -33,8 +48,8 @@ def trigonometric_variance(
     >>> round(float(trigonometric_variance([1.0], [-1.0], relative=True)), 6)
     26.308233
     """
-    x, y = _pair(x, y)
-    return _variance_of_two_signs(x, y, x - y, relative, log)
+    x, y, dtype = _pair(x, y)
+    return _variance_of_two_signs(x, y, x - y, relative, log, dtype)
 
 
 def positive_variance(
@@ -56,8 +71,8 @@ def hyperbolic_variance(
     >>> round(float(hyperbolic_variance([1.0], [1.0], relative=True)), 6)
     26.308233
     """
-    x, y = _pair(x, y)
-    return _variance_of_two_signs(x, y, x + y, relative, log)
+    x, y, dtype = _pair(x, y)
+    return _variance_of_two_signs(x, y, x + y, relative, log, dtype)
 
 
 def gerf_variance(
@@ -76,14 +91,14 @@ def gerf_variance(
     >>> float(gerf_variance(z, z, -0.25)) < float(positive_variance(z, z))
     True
     """
-    x, y = _pair(x, y)
+    x, y, dtype = _pair(x, y)
     A = number(A, "A")
     if not -math.inf < A < 0.125:
         raise ValueError(f"A: expected a number below 1/8 (the variance is infinite from there on), got {A}")
     xp = array_namespace(x, y)
     with silent():
         base = x.shape[-1] * math.log1p(4 * A * (4 * A / (1 - 8 * A))) / 2
-        return _variance(x, y, base + xp.sum((x + y) ** 2, axis=-1) / (1 - 8 * A), relative, log)
+        return _variance(x, y, base + xp.sum((x + y) ** 2, axis=-1) / (1 - 8 * A), relative, log, dtype)
 
 
 def sderf_variance(
@@ -128,11 +143,14 @@ def aderf_variance(
 def _dense_variance(
     x: AnyArray, y: AnyArray, A: AnyArray, matrices: dict[str, AnyArray], relative: bool, log: bool
 ) -> AnyArray:
-    x, y = _pair(x, y)
+    given_x = real_array(x, "x", at_least=1)
+    x, y, dtype = _pair(x, y)
     d = x.shape[-1]
     A = finite(real_array(A, "A", ndim=1), "A")
     given = {name: finite(real_array(B, name, ndim=2), name) for name, B in matrices.items()}
-    same_dtype(x=x, A=A, **given)
+    same_dtype(x=given_x, A=A, **given)
+    allowed = math.sqrt(precision(given_x))
+    A, given = wide(A)[0], {name: wide(B)[0] for name, B in given.items()}
     if A.shape[0] != d:
         raise ValueError(f"A: expected {d} entries, one for each axis of x, got {describe(A)}")
     for name, B in given.items():
@@ -146,27 +164,27 @@ def _dense_variance(
         first, *others = (in_range(B / root, f"A, {name}") for name, B in given.items())
         second = others[0] if others else first
         eye = xp.eye(d, dtype=x.dtype, device=getattr(x, "device", None))
-        off = in_range(xp.matmul(xp.matrix_transpose(first), second) - eye, "A, " + ", ".join(given))
-        if (worst := scalar(xp.max(xp.abs(off)))) > math.sqrt(xp.finfo(x.dtype).eps):
+        off = in_range(matmul(xp.matrix_transpose(first), second) - eye, "A, " + ", ".join(given))
+        if (worst := scalar(xp.max(xp.abs(off)))) > allowed:
             left, right = (*given, *given)[:2]
             raise ValueError(f"A, {', '.join(given)}: expected {left}^T (I - 4A)^(-1) {right} = I, off by {worst:.3g}")
-        c = xp.matmul(x, xp.matrix_transpose(first)) + xp.matmul(y, xp.matrix_transpose(second))
+        c = matmul(x, xp.matrix_transpose(first)) + matmul(y, xp.matrix_transpose(second))
         base = xp.sum(xp.log1p(4 * A * (4 * A / (1 - 8 * A)))) / 2
-        return _variance(x, y, base + xp.sum(c**2 / (1 - 8 * A), axis=-1), relative, log)
+        return _variance(x, y, base + xp.sum(c**2 / (1 - 8 * A), axis=-1), relative, log, dtype)
 
 
-def _variance(x: AnyArray, y: AnyArray, log_second: AnyArray, relative: bool, log: bool) -> AnyArray:
+def _variance(x: AnyArray, y: AnyArray, log_second: AnyArray, relative: bool, log: bool, dtype: Any) -> AnyArray:
     """Variance from the logarithm t >= 0 of the relative second moment: e^t - 1 = e^t (1 - e^(-t))."""
     xp = array_namespace(x, y)
     log_scale = _log_scale(x, y, in_range(log_second, "x, y"), relative)
     if flag(log, "log"):
-        return log_scale + _log(-xp.expm1(-log_second))
+        return _rounded_log(log_scale + _log(-xp.expm1(-log_second)), dtype)
     if relative:
-        return in_range(xp.expm1(log_second), "x, y")
-    return in_range(xp.exp(log_scale) * -xp.expm1(-log_second), "x, y")
+        return rounded(xp.expm1(log_second), dtype, "x, y")
+    return rounded(xp.exp(log_scale) * -xp.expm1(-log_second), dtype, "x, y")
 
 
-def _variance_of_two_signs(x: AnyArray, y: AnyArray, z: AnyArray, relative: bool, log: bool) -> AnyArray:
+def _variance_of_two_signs(x: AnyArray, y: AnyArray, z: AnyArray, relative: bool, log: bool, dtype: Any) -> AnyArray:
     """Variance with the relative value cosh(s) - 1 = e^s (1 - e^(-s))^2 / 2, where s = |z|^2."""
     xp = array_namespace(x, y)
     with silent():
@@ -174,8 +192,16 @@ def _variance_of_two_signs(x: AnyArray, y: AnyArray, z: AnyArray, relative: bool
         log_scale = _log_scale(x, y, square, relative)
         rest = -xp.expm1(-square)
         if flag(log, "log"):
-            return log_scale + 2 * _log(rest) - math.log(2)
-        return in_range((xp.exp(log_scale / 2) * rest) ** 2 / 2, "x, y")  # the square of a small rest may underflow
+            return _rounded_log(log_scale + 2 * _log(rest) - math.log(2), dtype)
+        # The square of a small rest may underflow.
+        return rounded((xp.exp(log_scale / 2) * rest) ** 2 / 2, dtype, "x, y")
+
+
+def _rounded_log(log: AnyArray, dtype: Any) -> AnyArray:
+    """Return a logarithm, -inf for 0, in the dtype of the arguments."""
+    xp = array_namespace(log)
+    rounded(xp.where(log == -math.inf, xp.zeros_like(log), log), dtype, "x, y")
+    return rounded(log, dtype)
 
 
 def _log_scale(x: AnyArray, y: AnyArray, log_second: AnyArray, relative: bool) -> AnyArray:
@@ -192,7 +218,8 @@ def _log(value: AnyArray) -> AnyArray:
     return xp.where(above, xp.log(xp.where(above, value, xp.ones_like(value))), -math.inf)
 
 
-def _pair(x: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
+def _pair(x: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray, Any]:
+    """Return x and y in at least single precision, and the dtype that they came in."""
     x, y = (finite(real_array(a, name, at_least=1), name) for a, name in ((x, "x"), (y, "y")))
     same_dtype(x=x, y=y)
     if x.shape[-1] != y.shape[-1]:
@@ -202,4 +229,4 @@ def _pair(x: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
         xp.broadcast_arrays(x, y)
     except (ValueError, RuntimeError):
         raise ValueError(f"x, y: expected shapes that broadcast, got x {describe(x)} and y {describe(y)}") from None
-    return x, y
+    return *wide(x, y), x.dtype

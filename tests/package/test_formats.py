@@ -1,0 +1,321 @@
+"""Every public function of arrays in every number format: right within what rounding may do, or a clear error.
+
+The bound is that of backward errors. A result that is computed by k successive roundings to eps is the exact one of
+arguments that are moved relatively by k eps; `formats.sensitivity` says how far that moves the result. Half precision
+is a format for what goes in and comes out, with at most `FEW` roundings on the way: every sum is kept in single
+precision, with one rounding for each of its terms and at most `MANY` others.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import formats
+import numpy as np
+import pytest
+from array_api_compat import is_torch_array
+from backends import torch_or_skip
+
+from attnmath.checks import precision
+from attnmath.fixed_attention.frozen_heads import inputs_for
+from attnmath.linear_cost.kernels import elu_plus_one, linear_attention_recurrent
+from attnmath.matrix.rank import numerical_rank
+from attnmath.operator.attention import scores
+from attnmath.operator.online import merge, online_attention, summarise
+from attnmath.sparsity import linear
+
+FEW, MANY = 8, 64
+SINGLE = float(np.finfo(np.float32).eps)
+FLOATING = [("numpy", t) for t in ("float16", "float32", "float64")]
+FLOATING += [("torch", t) for t in ("float16", "bfloat16", "float32", "float64")]
+WHOLE = [
+    (library, f"{sign}int{bits}") for sign in ("", "u") for library in ("numpy", "torch") for bits in (8, 16, 32, 64)
+]
+EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": SINGLE, "float64": 2.0**-52}
+
+#: Functions that take no half precision, as their docstrings or errors say: linear algebra has none.
+PRECISE = re.compile(r"expected single or double precision")
+#: The machine is asked for a time, or for its memory.
+LEFT_OUT = {"cost.peak_memory", "experiments.sparsity_benchmark.microseconds"}
+NAMES = sorted(set(formats.FUNCTIONS) - LEFT_OUT)
+#: Arguments of long calls beside those that grow: chunks as large as a user has them.
+LONG: dict[str, Any] = {"causal": False, "block": 4096, "chunk": 4096, "masks": np.ones((3, 3), bool)}
+#: Functions that are long at so many entries (a matrix of their square, or a loop in Python); others get 100,000.
+LONGEST = {
+    **dict.fromkeys(("cost.counted_attention", "cost.counted_linear_attention"), 30),
+    **dict.fromkeys(("mechanisms.counted_pattern", "mechanisms.counted_positive_features"), 300),
+    **dict.fromkeys(("dot_product.gaussian_cdf", "dot_product.gaussian_density"), 1000),
+    **dict.fromkeys(("frozen_heads.logits", "gradients.attention_gradients", "gradients.stack_gradients"), 300),
+    **dict.fromkeys(("experts.block_matrix", "heads.locality.mutual_information", "attention.softmax_jacobian"), 300),
+    **dict.fromkeys(("johnson_lindenstrauss.distortion", "depth.attention_stack", "performer.attention_estimate"), 300),
+    "kernels.linear_attention_recurrent": 3000,
+    "experiments.sparsity_benchmark.monte_carlo": 3,
+    "experiments.sparsity_benchmark.quadrature": 100,
+    "experiments.sparsity_benchmark.relative_errors": 16,
+}  # fmt: skip
+
+
+def of_kind(value: np.ndarray, library: str, dtype: str) -> Any:
+    """Return an ordinary argument in a format; rows of probabilities become one-hot in integers."""
+    if "int" in dtype:
+        whole = np.rint(2 * value)
+        whole = np.abs(whole) if dtype.startswith("u") else whole
+        value = np.eye(value.shape[-1])[value.argmax(-1)] if formats.is_stochastic(value) else whole
+    if library == "numpy":
+        return value.astype(dtype)
+    torch = torch_or_skip()
+    return torch.tensor(value).to(getattr(torch, dtype))
+
+
+def in_double(value: Any) -> np.ndarray:
+    """Return the same numbers in float64, rows of probabilities to its rounding."""
+    value = value.double().numpy() if is_torch_array(value) else value.astype(float)
+    close = value.ndim and np.all(value >= 0) and np.all(np.abs(value.sum(-1) - 1) < 2.0**-6)
+    return formats.normalised(value) if close else value
+
+
+def outcome(name: str, arguments: dict[str, Any]) -> Any:
+    """Return what a function gives, or the error that it raises."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = formats.FUNCTIONS[name](**formats.renewed(arguments))
+            return list(result) if inspect.isgenerator(result) else result
+    except (TypeError, ValueError) as error:
+        return error
+
+
+def exactly(name: str, exact: dict[str, Any]) -> tuple[Any, list[np.ndarray]]:
+    """Return the result in float64, or the error, and its sensitivity; once for all formats of the same numbers."""
+    arrays = [a for value in exact.values() for a in parts([value]) if isinstance(a, np.ndarray)]
+    key = (name, *(a.shape for a in arrays), *(a.tobytes() for a in arrays))
+    if key not in KEPT:
+        KEPT.clear()
+        want = outcome(name, exact)
+        KEPT[key] = want, [] if isinstance(want, Exception) else formats.sensitivity(name, exact)
+    return KEPT[key]
+
+
+KEPT: dict[Any, tuple[Any, list[np.ndarray]]] = {}
+
+
+def wrong(name: str, given: dict[str, Any], exact: dict[str, Any], eps: float, length: int) -> str:
+    """Say what is wrong with the result of arguments in a format, beside that of the same numbers in float64."""
+    got, (want, moved) = outcome(name, given), exactly(name, exact)
+    if isinstance(got, Exception):
+        named = any(re.search(rf"\b{key}\b[^:]*:", str(got)) for key in given)
+        too_large = not isinstance(want, Exception) and largest(want) > 65504 and "overflow" in str(got)
+        fair = isinstance(want, Exception) or too_large or (eps > SINGLE and is_refused(name, got))
+        if length > 4 and isinstance(want, Exception) and name not in BOUNDED:
+            return f"float64 raises {want}"
+        return "" if named and fair else f"raises {got}"
+    if isinstance(want, Exception):
+        return f"float64 raises {want}"
+    if name.startswith("gradients."):  # differences of intermediate products: errors are small beside the largest
+        moved = [np.asarray(max(float(np.max(by)) for by in moved))] * len(moved)
+    for a, b, by in zip(formats.numbers(got), formats.numbers(want), moved, strict=True):
+        if a.shape != b.shape:
+            return f"shape {a.shape} in place of {b.shape}"
+        if b.dtype.kind not in "fc":
+            if not (np.array_equal(a, b) or name in BETWEEN):
+                return f"{a} in place of {b}"
+            continue
+        with np.errstate(all="ignore"):
+            sums = (MANY + length) * (SINGLE if eps >= SINGLE else eps)
+            bound = FEW * eps * (by + np.abs(b)) + sums * (by + np.abs(b)) + (2.0**-24 if eps == 2.0**-10 else 0)
+            off = np.where(np.isinf(b) & (a == b), 0, np.abs(a - b)) / np.maximum(bound, 1e-300)
+        if not np.all(off <= 1):
+            worst = np.unravel_index(np.argmax(np.nan_to_num(off, nan=np.inf)), off.shape)
+            return f"{a[worst]} in place of {b[worst]}, {off[worst]:.3g} times the bound"
+    return ""
+
+
+#: Functions that take no long arguments: windows of a small decoder.
+BOUNDED = {"heads.removal.attention", "heads.removal.bits", "heads.removal.greedy_order"}
+#: Counts that depend on a tolerance, which is that of the format.
+BETWEEN = {"rank.effective_rank", "rank.numerical_rank"}
+
+
+def is_refused(name: str, error: Exception) -> bool:
+    """Whether half precision is refused as such: the function wants more, or rounding hides what it asks for."""
+    hidden = name == "frozen_heads.invariant" and "expected independent columns" in str(error)
+    return hidden or bool(PRECISE.search(str(error)))
+
+
+def largest(result: Any) -> float:
+    return max(float(np.max(np.abs(part))) for part in formats.numbers(result))
+
+
+def pair(name: str, arguments: dict[str, Any], library: str, dtype: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return arguments in a format, and the same numbers in float64."""
+    given = {key: formats.mapped(value, lambda a: of_kind(a, library, dtype)) for key, value in arguments.items()}
+    exact = {
+        key: formats.mapped(value, lambda a: in_double(of_kind(a, library, dtype))) for key, value in arguments.items()
+    }
+    if (
+        name.endswith(("derf", "derf_variance")) and "int" not in dtype
+    ):  # what is unbiased is so to the precision of the format
+        exact |= {key: value for key, value in arguments.items() if key in ("A", "B", "B_q", "B_k")}
+    return given, exact
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_gives_the_result_of_float64_or_a_clear_error(name: str) -> None:
+    arguments, found = formats.ordinary(name), {}
+    assert not isinstance(outcome(name, arguments), Exception)
+    for library, dtype in FLOATING + WHOLE:  # signed ones, and then unsigned ones, of the same numbers
+        given, exact = pair(name, arguments, library, dtype)
+        eps = EPS.get(dtype, SINGLE if library == "torch" else 2.0**-52)
+        found[library, dtype] = wrong(name, given, exact, eps, 4) or wrong_dtype(name, given, library, dtype)
+    assert {key: text for key, text in found.items() if text} == {}
+
+
+def wrong_dtype(name: str, given: dict[str, Any], library: str, dtype: str) -> str:
+    """Say which part of a result is not in the promised library and dtype: of the arguments, or float64."""
+    function = formats.FUNCTIONS[name]
+    if isinstance(result := outcome(name, given), Exception):
+        return ""
+    in_kind = any("[Array]" in str(p.annotation) or "Summary" in str(p.annotation)
+                  for p in inspect.signature(function).parameters.values())  # fmt: skip
+    promised = "float64" if not in_kind else dtype
+    in_torch = in_kind and any(is_torch_array(a) for value in given.values() for a in parts([value]))
+    if "int" in dtype and in_kind:
+        promised = "float32" if library == "torch" else "float64"
+    if name in ("online.summarise", "online.merge") and "16" in promised:
+        promised = "float32"  # sums are kept in single precision, as the docstring says
+    for part in parts(result):
+        kind = str(part.dtype).removeprefix("torch.")
+        is_right = kind == promised or not kind.startswith(("float", "bfloat"))
+        if not is_right or is_torch_array(part) != in_torch:
+            return f"gives {part.dtype}"
+    return ""
+
+
+def parts(result: Any) -> list[Any]:
+    """Return the arrays in a result as they are."""
+    if isinstance(result, list | tuple):
+        return [part for item in result for part in parts(item)]
+    if hasattr(result, "shape"):
+        return [result]
+    return [part for item in getattr(result, "__dict__", {}).values() for part in parts(item)]
+
+
+def frozen(value: np.ndarray) -> np.ndarray:
+    value = value.copy()
+    value.flags.writeable = False
+    return value
+
+
+#: The same numbers in other places of memory.
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "read-only": frozen,
+    "every second": lambda value: np.repeat(value, 2, axis=-1)[..., ::2] if value.ndim else value,
+    "columns first": lambda value: np.array(value, order="F"),
+    "backwards": lambda value: value[::-1].copy()[::-1] if value.ndim else value,
+    "foreign": lambda value: value.astype(value.dtype.newbyteorder("S")),
+    "strided tensor": lambda value: of_kind(np.stack([value] * 2, axis=-1), "torch", "float64")[..., 0],
+    "negative bit": lambda value: torch_or_skip().conj(of_kind(-value, "torch", "float64") * 1j).imag,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_place_in_memory_changes_nothing(name: str) -> None:
+    arguments, found = formats.ordinary(name), {}
+    others = {key for key, value in arguments.items() if isinstance(value, np.ndarray) and value.dtype.kind in "bi"}
+    for label, layout in LAYOUTS.items():
+        given = {key: formats.mapped(value, layout) for key, value in arguments.items()}
+        in_numpy = label in ("read-only", "backwards", "foreign")
+        given |= {key: layout(arguments[key]) for key in others if in_numpy}
+        found[label] = wrong(name, given, arguments, 2.0**-52, 4)
+        if any(is_torch_array(value) for value in given.values()):  # masks and positions of numpy beside tensors
+            given |= {key: LAYOUTS["backwards"](frozen(arguments[key])) for key in others}
+            found[label, "backwards"] = wrong(name, given, arguments, 2.0**-52, 4)
+    assert {key: text for key, text in found.items() if text} == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_short_and_long_arguments(name: str) -> None:
+    axes = formats.array_axes(formats.FUNCTIONS[name]).values()
+    is_square = any(each[-2:] == ["n", "n"] for each in axes)
+    longest = LONGEST.get(name, 200 if is_square else 100_000)
+    chosen = {key: value for key, value in LONG.items() if key in inspect.signature(formats.FUNCTIONS[name]).parameters}
+    if name.startswith("cost."):
+        chosen.pop("chunk", None)
+    found = {}
+    for size in (1, 2, longest):
+        for library, dtype in [("numpy", "float16"), ("torch", "bfloat16"), ("torch", "float32")][size <= 2 :][:2]:
+            given, exact = pair(name, formats.stretched(name, size, **chosen), library, dtype)
+            found[size, library, dtype] = wrong(name, given, exact, EPS[dtype], size)
+    assert {key: text for key, text in found.items() if text} == {}
+
+
+LARGE = {"numpy": 2**53 + 1, "torch": 2**24 + 1}
+
+
+@pytest.mark.parametrize("library", LARGE)
+@pytest.mark.parametrize("name", NAMES)
+def test_an_integer_that_the_result_cannot_hold_is_refused(name: str, library: str) -> None:
+    arguments = formats.ordinary(name)
+    for key in formats.array_axes(formats.FUNCTIONS[name]):
+        if key == "like" or not isinstance(arguments[key], np.ndarray) or arguments[key].dtype.kind != "f":
+            continue  # of `like` the library counts alone
+        value = of_kind(arguments[key], "numpy", "int64")
+        value.flat[0] = LARGE[library]
+        got = outcome(name, arguments | {key: value if library == "numpy" else torch_or_skip().tensor(value)})
+        in_kind = "[Array]" in str(inspect.signature(formats.FUNCTIONS[name]).parameters[key].annotation)
+        if library == "numpy" or in_kind:
+            assert isinstance(got, TypeError | ValueError), (key, got)
+        elif name != "optimal.optimal_gerf":  # float64 holds it
+            assert_same(got, outcome(name, arguments | {key: value.astype(float)}))
+
+
+def assert_same(got: Any, want: Any) -> None:
+    assert type(got) is type(want), (got, want)
+    if isinstance(got, Exception):
+        return
+    for a, b in zip(formats.numbers(got), formats.numbers(want), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("value", [[2**53 + 1, 0.5], [[2**64 + 1, 1.5]], [10**400, 0.5]])
+def test_a_float_beside_it_does_not_round_an_integer_in_a_list(value: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="x: expected"):
+        elu_plus_one(value)
+
+
+# --- what was reported ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library, dtype", [("numpy", "float32"), ("torch", "float32"), ("numpy", "float64")])
+def test_the_rank_of_rounded_scores_is_that_of_the_scores(library: str, dtype: str) -> None:
+    Q, K = (of_kind(a, library, dtype) for a in np.random.default_rng(0).standard_normal((2, 8, 1)))
+    assert numerical_rank(scores(Q, K)).rank == 1
+
+
+def test_tolerances_follow_what_was_given() -> None:
+    draws = np.random.default_rng(0)
+    for seed in range(50):
+        Y = np.abs(np.random.default_rng(seed).standard_normal((5, 8)).astype(np.float32))
+        covariance = np.cov(Y.T, dtype=np.float32)
+        q = np.linalg.svd(covariance.astype(float))[2][-1]
+        linear(np.abs(q), Y.mean(0), covariance)
+    W = (draws.standard_normal((8, 2)) @ draws.standard_normal((2, 4))).astype(np.float32)
+    with pytest.raises(ValueError, match="expected independent columns"):
+        inputs_for(np.ones((1, 4)), np.ones((1, 4)), W, draws.standard_normal((8, 4)))
+    assert precision(W, [1, 2], 3) == SINGLE and precision([1.5], np.ones(2, int)) == 2.0**-52
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_running_sums_do_not_stall_in_half_precision(dtype: str) -> None:
+    torch = torch_or_skip()
+    n = 600 if dtype == "bfloat16" else 4800  # the sum of so many ones stalls at half of them
+    one = torch.ones(n, 1).to(getattr(torch, dtype))
+    v = (torch.arange(n) >= n / 2).to(one.dtype)[:, None]
+    assert linear_attention_recurrent(one, one, v)[-1] == online_attention(one[:1], one, v, block=4) == 0.5
+    halves = [summarise(one[:1].mT @ one.mT[:1], v)] * 2
+    both = merge(*halves)
+    assert both.l == 2 * n and both.o / both.l == 0.5
