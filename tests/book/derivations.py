@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ _EXTENDS = {"step", "at_most", "at_least"}
 def taken_as_written() -> Iterator[None]:
     """Let derivations take their lines without a check, which the execution of the notebook has made."""
     verified = Derivation._add
-    Derivation._add = lambda chain, line: chain._lines.append(line)
+    Derivation._add = lambda chain, line: chain._lines.append(
+        replace(line, assumes=tuple(assumption for rule in line.rules for assumption in rule.assumes))
+    )
     try:
         yield
     finally:

@@ -955,3 +955,12 @@ def test_tensors_with_a_gradient_are_no_numbers() -> None:
     torch = torch_or_skip()
     with pytest.raises(TypeError, match="observed: expected real numbers, got tensor"):
         agreement(torch.ones(1, requires_grad=True), 1, mistake=("two", 2), tolerance=0, because="counts")
+
+
+def test_exact_numbers_are_compared_exactly() -> None:
+    """As doubles 2^60 and its successor are one number."""
+    large = 2**60
+    for one, other in ((large, large + 1), (sp.Rational(large, 3), sp.Rational(large + 1, 3))):
+        with pytest.raises(LedgerError, match="off by"):
+            agreement(one, other, mistake=("twice", 2 * other), tolerance=0, because="both are exact")
+        assert agreement(one, one, mistake=("the next", other), tolerance=0, because="both are exact")

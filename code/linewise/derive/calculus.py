@@ -1,41 +1,144 @@
-"""The rules on derivatives, integrals and limits; `linewise.derive.rules` has all rules under one roof."""
+"""The rules on derivatives, integrals, limits and sums in closed form; `linewise.derive.rules` has all rules.
+
+What sympy integrates, limits, splits or sums is compared with numbers, at several drawn values of its parameters
+(`linewise.derive.models`). What has another number somewhere, or none, is refused: a pole, a divergent part, an
+antiderivative with a jump. A parameter that must stay away from a pole is declared so, or defined by one that is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
-import mpmath
 import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.matrices.expressions.matexpr import MatrixElement
 
+from linewise.derive.assumptions import Assumption, require
 from linewise.derive.exact import exact
-from linewise.derive.rule import Rule, bound_symbols
+from linewise.derive.expectation import E
+from linewise.derive.models import compared, settles
+from linewise.derive.rule import Rule, bound_symbols, guard, made
 
-#: Carry out the derivatives that the line writes; components of one vector give a Kronecker delta.
-differentiate = Rule("differentiate", lambda line: line.replace(_is(sp.Derivative), lambda e: _differentiated(e)))
+_INFINITE = (sp.oo, -sp.oo, sp.zoo, sp.nan)
 
-#: Carry out the integrals that the line writes, by sympy.
-integrate = Rule("carry out the integral", lambda line: line.replace(_is(sp.Integral), _integrated))
 
-#: Carry out the limits that the line writes, by sympy; of a function that no rule defines nothing is known.
-take_limit = Rule("take the limit", lambda line: line.replace(_is(sp.Limit), lambda e: _limit(e)))
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda e: isinstance(e, kinds)
+
+
+def _confirmed(before: sp.Expr, after: sp.Expr, what: str) -> sp.Expr:
+    """Return what sympy has made of an expression, when numbers say the same; refuse it when they do not."""
+    if after == before:
+        return before
+    if after.replace(_is(sp.Integral, sp.Sum, sp.Limit), lambda e: sp.Dummy()).has(*_INFINITE):
+        raise ValueError(f"{what}: expected a finite value, got {after}")
+    words = compared(before, after)
+    if words is None:
+        raise ValueError(f"{what}: expected one that numbers can confirm, got {before}, which has none")
+    if words:
+        raise ValueError(f"{what}: expected the value that numbers give, got {after} for {before}: {words}")
+    return after
 
 
 def _differentiated(derivative: sp.Derivative) -> sp.Expr:
-    """Carry out a derivative; one by a symbol that does not occur is left alone, since it would show nothing.
-
-    A derivative is taken under integral signs, which the reason on the page has to answer for.
-    """
+    """Carry out a derivative; one by a symbol that does not occur is left alone, since it would show nothing."""
     shared = bound_symbols(derivative.expr) & set().union(*(v.free_symbols for v in derivative.variables))
     if shared or not all(_occurs(v, derivative.expr) for v in derivative.variables):
         return derivative  # an index that is both free and summed over would be taken for one
-    return derivative.doit(deep=False)
+    endless = any(limit[2].is_infinite for total in derivative.expr.atoms(sp.Sum) for limit in total.limits)
+    if not endless and not derivative.expr.has(sp.Integral, sp.Limit):
+        return derivative.doit(deep=False)
+    if derivative.expr.has(AppliedUndef, E):
+        return derivative  # of what stands under the sign nothing is known
+    return _confirmed(derivative, derivative.doit(deep=False), "differentiate under the sign")
+
+
+#: Carry out the derivatives that the line writes; components of one vector give a Kronecker delta.
+differentiate = made("differentiate", lambda line: line.replace(_is(sp.Derivative), _differentiated))
+
+
+def _placed(subs: sp.Subs) -> sp.Expr:
+    for variable, point in zip(subs.variables, subs.point, strict=True):
+        if variable in bound_symbols(subs.expr):
+            return subs
+        guard(subs.expr, variable, point, name="at_point")
+    return subs.doit(deep=False)
+
+
+#: Put the value in, where the line writes an expression at a point: d/dt f(t) at t = 0, once it is differentiated.
+at_point = made("put the value in", lambda line: line.replace(_is(sp.Subs), _placed))
 
 
 def _limit(limit: sp.Limit) -> sp.Expr:
-    return limit if limit.has(AppliedUndef) else limit.doit(deep=False)
+    if limit.has(AppliedUndef, E):
+        return limit
+    try:
+        value = limit.doit(deep=False)
+    except NotImplementedError:
+        return limit
+    return _confirmed(limit, value, "limit")
+
+
+#: Carry out the limits that the line writes, by sympy; of a function that no rule defines nothing is known.
+take_limit = made("take the limit", lambda line: line.replace(_is(sp.Limit), _limit))
+
+
+@lru_cache(maxsize=512)
+def _integrated(integral: sp.Integral) -> sp.Expr:
+    return _confirmed(integral, sp.simplify(integral.doit().rewrite(sp.erf)), "integral")
+
+
+#: Carry out the integrals that the line writes, by sympy.
+integrate = made("carry out the integral", lambda line: line.replace(_is(sp.Integral), _integrated))
+
+
+def _closed(total: Any) -> sp.Expr:
+    """Return a finite sum or product of one index in closed form, or as it is where sympy knows none."""
+    if len(total.limits) != 1 or total.limits[0][2].is_infinite:
+        return total
+    _, low, high = total.limits[0]
+    value = total.doit()
+    if isinstance(value, sp.Piecewise) and len(value.args) == 2 and isinstance(value.args[0][1], sp.Eq):
+        equation = value.args[0][1]
+        require(Assumption("nonzero", equation.lhs - equation.rhs), note=True)
+        value = value.args[1][0]
+    if value.has(sp.Piecewise, sp.Sum, sp.Product) or value == total:
+        return total
+    require(Assumption("integer", low), note=True)
+    require(Assumption("integer", high), note=True)
+    require(Assumption("nonnegative", high - low + 1), note=True)
+    return _confirmed(total, value, "series")
+
+
+#: Carry out finite sums and products of one index that have a closed form: arithmetic and geometric series.
+series = made("the closed form of the sum", lambda line: line.replace(_is(sp.Sum, sp.Product), _closed))
+
+
+def _reduced(power: sp.Pow) -> sp.Expr:
+    sign = 1 if isinstance(power.base, sp.cos) else -1
+    return (1 + sign * sp.cos(2 * power.base.args[0])) / 2
+
+
+#: The squares of cosine and sine by the doubled angle: cos^2 x = (1 + cos 2x)/2.
+power_reduction = made(
+    r"the doubled angle",
+    lambda line: line.replace(
+        lambda e: isinstance(e, sp.Pow) and e.exp == 2 and isinstance(e.base, sp.cos | sp.sin), _reduced
+    ),
+)
+
+#: Hyperbolic functions by exponentials: tanh x = (1 - e^{-2x})/(1 + e^{-2x}).
+hyperbolic = made(
+    "the hyperbolic functions by exponentials",
+    lambda line: (
+        line.replace(sp.tanh, lambda x: (1 - sp.exp(-2 * x)) / (1 + sp.exp(-2 * x)))
+        .replace(sp.coth, lambda x: (1 + sp.exp(-2 * x)) / (1 - sp.exp(-2 * x)))
+        .replace(sp.sinh, lambda x: (sp.exp(x) - sp.exp(-x)) / 2)
+        .replace(sp.cosh, lambda x: (sp.exp(x) + sp.exp(-x)) / 2)
+    ),
+)
 
 
 def _occurs(variable: sp.Basic, expression: sp.Expr) -> bool:
@@ -47,16 +150,8 @@ def _occurs(variable: sp.Basic, expression: sp.Expr) -> bool:
     return bool(expression.has(variable))
 
 
-def _is(kind: type) -> Callable[[Any], bool]:
-    return lambda e: isinstance(e, kind)
-
-
-def _integrated(integral: sp.Integral) -> sp.Expr:
-    return sp.simplify(integral.doit().rewrite(sp.erf))
-
-
-#: Integrals over the same interval are one integral: of the sum, with constants inside. Each is taken to converge.
-linear_integral = Rule("linearity of the integral", lambda line: _gathered(line), on_difference=True)
+#: Integrals over the same interval are one integral: of the sum, with constants inside. Each of them must converge.
+linear_integral = made("linearity of the integral", lambda line: _gathered(line), on_difference=True)
 
 
 def _gathered(line: sp.Expr) -> sp.Expr:
@@ -70,6 +165,7 @@ def _gathered(line: sp.Expr) -> sp.Expr:
             rest += term
             continue
         (integral,) = integrals
+        _require_finite(integral)
         name, *ends = integral.limits[0]
         common = _VARIABLES[_is_half_line(ends)]
         inside[tuple(ends)] = inside.get(tuple(ends), 0) + (term / integral) * integral.function.subs(name, common)
@@ -78,6 +174,15 @@ def _gathered(line: sp.Expr) -> sp.Expr:
         integrand = sp.powsimp(sp.simplify(sp.expand(integrand)))
         rest += sp.Integral(integrand, (common, *ends)) if integrand != 0 else 0
     return rest
+
+
+@lru_cache(maxsize=1024)
+def _require_finite(integral: sp.Integral) -> None:
+    """Refuse an integral that does not settle; of one with an unknown function it is a visible assumption."""
+    if integral.function.has(AppliedUndef, E):
+        return
+    if not settles(integral):
+        raise ValueError(f"integral: expected one that converges, got {integral}")
 
 
 def _is_definite(integral: sp.Integral) -> bool:
@@ -116,15 +221,21 @@ def substitution(old: sp.Symbol, new: sp.Symbol, value: Any, words: str = "") ->
         if len(integral.limits) != 1 or integral.limits[0][0] != old:
             return integral
         _, *ends = integral.limits[0]
+        guard(integral.function, old, value)
+        if value.free_symbols & set(ends):
+            raise ValueError(f"value: expected no symbol of the ends, got {value}")
         if new in integral.function.free_symbols:
             raise ValueError(f"new: expected a symbol that the integrand does not hold, got {new}")
         moved = [at(inverse[0], old, end) for end in ends]
         if [at(value, new, end) for end in moved] != ends:
             raise ValueError(f"value: expected one that reaches from {ends[0]} to {ends[1]}, got {value}")
         integrand = integral.function.subs(old, value) * sp.diff(value, new)
-        return sp.Integral(sp.powsimp(sp.simplify(integrand)), (new, *moved))
+        changed = sp.Integral(sp.powsimp(sp.simplify(integrand)), (new, *moved))
+        if integral.function.has(AppliedUndef, E):
+            return changed
+        return _confirmed(integral, changed, "substitution")
 
-    return Rule(words or f"substitute {old} = {value}", lambda line: line.replace(_is(sp.Integral), change))
+    return made(words or f"substitute {old} = {value}", lambda line: line.replace(_is(sp.Integral), change))
 
 
 def by_parts(primitive: Any, variable: sp.Symbol, low: Any, high: Any, words: str = "integrate by parts") -> Rule:
@@ -139,52 +250,52 @@ def by_parts(primitive: Any, variable: sp.Symbol, low: Any, high: Any, words: st
     >>> rule.rewrite(before - after)
     0
     """
-    primitive = exact(primitive, "primitive")
+    primitive, low, high = exact(primitive), exact(low), exact(high)
     derivative = sp.diff(primitive, variable)
     boundary = sp.simplify(_at_end(primitive, variable, high, "-") - _at_end(primitive, variable, low, "+"))
-    _require_no_jump(derivative, boundary, variable, exact(low, "low"), exact(high, "high"))
+    area = sp.Integral(derivative, (variable, low, high))
+    if boundary.has(*_INFINITE) or compared(area, boundary) != "":
+        raise ValueError(f"primitive: expected one without a pole or a jump from {low} to {high}")
 
     def rewrite(line: sp.Expr) -> sp.Expr:
         gathered = _gathered(line)
 
         def trade(integral: sp.Integral) -> sp.Expr:
             name, *ends = integral.limits[0]
-            if ends != [exact(low, "low"), exact(high, "high")]:
+            if ends != [low, high]:
                 return integral
-            multiple = _constant(integral.function / derivative.subs(variable, name), name)
+            multiple = _constant(integral.function / derivative.subs(variable, name), name, low, high)
             return integral if multiple is None else multiple * boundary
 
         return gathered.replace(_is(sp.Integral), trade)
 
-    return Rule(words, rewrite, on_difference=True)
+    return made(words, rewrite, on_difference=True)
 
 
-def _require_no_jump(derivative: sp.Expr, boundary: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> None:
-    """Refuse a primitive with a pole or a jump between the ends: its derivative's integral is not its difference there.
+def _constant(quotient: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> sp.Expr | None:
+    """Return the value of a quotient that does not depend on the variable, or None.
 
-    Other symbols take values that their assumptions allow; a small positive integer where they are integers.
+    One whose derivative vanishes may still jump: it has the same value at places all over the interval.
     """
-    others = sorted((derivative.free_symbols | boundary.free_symbols) - {variable}, key=str)
-    point = {s: sp.Integer(2) if s.is_integer else sp.Rational(3, 4) for s in others}
-    ends = [float(end.subs(point)) for end in (low, high)]
-    function = sp.lambdify(variable, derivative.subs(point), "mpmath")
-    pieces = mpmath.linspace(max(ends[0], -40.0), min(ends[1], 40.0), 24)
-    try:
-        area = mpmath.quad(function, [ends[0], *pieces[1:-1], ends[1]])
-        expected = mpmath.mpmathify(sp.N(boundary.subs(point), 20))
-        agrees = bool(abs(area - expected) <= 1e-6 * (1 + abs(expected)))
-    except (ZeroDivisionError, TypeError, ValueError):  # a pole at a node, or a boundary term that is no number
-        agrees = False
-    if not agrees:
-        raise ValueError(f"primitive: expected one without a pole or a jump from {low} to {high}")
-
-
-def _constant(quotient: sp.Expr, variable: sp.Symbol) -> sp.Expr | None:
-    """Return the value of a quotient that does not depend on the variable, or None."""
     value = sp.simplify(quotient.rewrite(sp.exp))
     if value.has(variable) and sp.simplify(sp.diff(value, variable)) == 0:
-        value = sp.simplify(value.subs(variable, 1))
+        places = [_between(low, high, share) for share in _SHARES]
+        value, *others = (sp.simplify(value.subs(variable, place)) for place in places)
+        if any(compared(value, other) != "" for other in others):
+            return None
     return None if value.has(variable) else value
+
+
+_SHARES = [sp.Rational(k, 97) for k in (3, 20, 41, 59, 80, 95)]
+
+
+def _between(low: sp.Expr, high: sp.Expr, share: sp.Rational) -> sp.Expr:
+    """Return a place in an interval, by its share of the way."""
+    if low.is_infinite and high.is_infinite:
+        return share / (1 - share) if 2 * share > 1 else -(1 - share) / share
+    if high.is_infinite:
+        return low + share / (1 - share)
+    return high - share / (1 - share) if low.is_infinite else low + share * (high - low)
 
 
 def _at_end(expression: sp.Expr, variable: sp.Symbol, end: Any, side: str) -> sp.Expr:

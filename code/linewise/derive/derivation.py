@@ -15,6 +15,10 @@ A step names the rules that it uses (`linewise.derive.rules`), and may give its 
 words; a step without a rule is plain algebra. A rule that the step does not need is refused:
 the reason on the page would not be the reason. Whatever a cell displays has been verified, since
 a line that does not follow raises.
+
+What a chain assumes belongs to the chain: it is in force in every line, earlier ones too, whatever words a reason uses;
+it is shown below the block; and a rule that rests on the chain (`rules.derived`) brings it along. Assumptions that
+contradict one another are refused, and so is a line that numbers refute in which all assumptions hold.
 """
 
 from __future__ import annotations
@@ -22,14 +26,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
 
 from linewise.derive import display, notation
+from linewise.derive.assumptions import EQUATIONS, SIGNS, Assumption, noted
+from linewise.derive.consistency import captured, conflict
+from linewise.derive.divisors import divisors
 from linewise.derive.equality import differs, equal, is_exceeded
-from linewise.derive.rule import contradiction
-from linewise.derive.rules import Rule
+from linewise.derive.models import refutation
+from linewise.derive.rule import Rule
 
 _OPEN: list[list[Derivation]] = []
 
@@ -48,7 +56,10 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Line:
-    """A verified line: how it relates to the line before it, why, and by which rules."""
+    """A verified line: how it relates to the line before it, why, by which rules, and what it assumes.
+
+    assumes : what neither the lines before it nor what they rest on assumed; it is in force in the whole chain.
+    """
 
     value: Any
     relation: str = "="
@@ -56,6 +67,7 @@ class Line:
     rules: tuple[Rule, ...] = ()
     gap: Any = None
     mistake: Mistake | None = None
+    assumes: tuple[Assumption, ...] = ()
 
 
 @dataclass
@@ -73,7 +85,8 @@ class Derivation:
     displayed: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self._lines = [Line(_exact(self.start, "start"))]
+        start = _exact(self.start, "start")
+        self._lines = [Line(start, assumes=tuple(divisors(start)))]
         for derivations in _OPEN:
             derivations.append(self)
 
@@ -88,9 +101,9 @@ class Derivation:
         return self.lines[-1].value
 
     @property
-    def meanings(self) -> tuple[tuple[Any, Any], ...]:
-        """What the chain takes symbols to stand for, by its definitions and by those of what it rests on."""
-        return tuple(meaning for line in self.lines for rule in line.rules for meaning in rule.meanings)
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the chain assumes, each once: definitions, hypotheses, laws, ranges, signs, also of what it rests on."""
+        return tuple(dict.fromkeys(a for line in self._lines for a in line.assumes))
 
     @property
     def mistakes(self) -> list[Mistake]:
@@ -103,8 +116,9 @@ class Derivation:
         because : the reason in words; the words of the rules unless given, and required where no rule is named.
         mistake : a name and a wrong line, which the same check must reject.
 
-        Raises `DerivationError` when the line does not follow, when it repeats the line before it, when
-        a rule is not needed, when the definitions of the chain contradict one another, and when the mistake passes.
+        Raises `DerivationError` when the line does not follow, when it repeats the line before it, when a rule is not
+        needed, when the assumptions of the chain contradict one another, when numbers refute the line, and when the
+        mistake passes.
         """
         for rule in rules:
             if not isinstance(rule, Rule):
@@ -123,7 +137,14 @@ class Derivation:
         self._add(Line(_exact(line, "line"), ">=", because, rules, _exact(gap, "gap"), _mistake(mistake)))
 
     def follows(self, before: Any, line: Line) -> bool:
-        """Return whether a line follows from the one before it by its own rules."""
+        """Return whether a line follows from the one before it by its own rules; what a rule refuses does not."""
+        try:
+            return self._follows(before, line)
+        except ValueError:
+            return False
+
+    @staticmethod
+    def _follows(before: Any, line: Line) -> bool:
         if line.gap is None:
             return equal(before, line.value, line.rules)
         sign = 1 if line.relation == "<=" else -1
@@ -137,27 +158,60 @@ class Derivation:
                 "If they were written in different ways, sympy has evaluated one at once: give it evaluate=False, or a "
                 "form that waits, such as Sum, Integral or UnevaluatedExpr"
             )
-        new = [meaning for rule in line.rules for meaning in rule.meanings]
-        if new and (words := contradiction([*self.meanings, *new])):
-            raise DerivationError(f"line {number}: the definitions of the chain contradict one another, {words}")
-        if not self.follows(before, line):
-            raise DerivationError(f"line {number} does not follow from line {number - 1} by {line.reason}")
+        if line.relation != "=" and any(earlier.relation not in ("=", line.relation) for earlier in self._lines):
+            raise DerivationError(f"line {number}: a chain goes up or down, and this one does both")
+        assumed = self.assumptions
+        stated = [a for rule in line.rules for a in rule.assumes if a not in assumed]
+        self._require_consistent(line, (*assumed, *stated))
+        with noted() as granted:
+            if not self._follows(before, line):
+                raise DerivationError(f"line {number} does not follow from line {number - 1} by {line.reason}")
         for rule in line.rules:
             fewer = tuple(r for r in line.rules if r is not rule)
             if self.follows(before, replace(line, rules=fewer)):
                 raise DerivationError(f"line {number}: the step holds without the rule {rule.words!r}")
-        if line.mistake and not self._rejects(before, line):
+        at_every_place = {replace(a, every=frozenset()) for a in granted if a.every and a.kind in (*EQUATIONS, *SIGNS)}
+        new = [a for a in dict.fromkeys([*stated, *granted, *divisors(line.value)]) if a not in at_every_place]
+        line = replace(line, assumes=tuple(a for a in new if a not in assumed))
+        if line.assumes != tuple(stated):
+            self._require_consistent(line, (*assumed, *line.assumes))
+        self._require_true(line, (*assumed, *line.assumes))
+        if line.mistake and not self._rejects(before, line, (*assumed, *line.assumes)):
             raise DerivationError(f"line {number}: the mistake {line.mistake.name!r} passes the same check")
         self._lines.append(line)
 
+    def _require_consistent(self, line: Line, assumed: tuple[Assumption, ...]) -> None:
+        """Refuse assumptions that contradict one another, or that speak of what a sign of the chain binds."""
+        number = len(self._lines) + 1
+        if len(assumed) == len(self.assumptions) and number > 2:
+            words = captured([line.value], assumed)
+        else:
+            words = conflict(assumed) or captured([*(earlier.value for earlier in self._lines), line.value], assumed)
+        if words:
+            raise DerivationError(f"line {number}: the assumptions of the chain contradict one another, {words}")
+
+    def _require_true(self, line: Line, assumed: tuple[Assumption, ...]) -> None:
+        """Refuse a step that numbers refute, in which all holds that the chain assumes: this one, and each before it.
+
+        Lines that were right under fewer assumptions may be wrong under more.
+        """
+        chain = [*self._lines, line] if line.assumes else [self._lines[-1], line]
+        for number, (one, other) in enumerate(pairwise(chain), start=len(self._lines) + 3 - len(chain)):
+            for a, b in zip(_entries(one.value), _entries(other.value), strict=True):
+                if words := refutation(a, b, other.relation, assumed):
+                    raise DerivationError(
+                        f"line {number} does not follow from line {number - 1} by {other.reason}: "
+                        f"where all holds that the chain assumes, they can be {words}"
+                    )
+
     @staticmethod
-    def _rejects(before: Any, line: Line) -> bool:
+    def _rejects(before: Any, line: Line, assumed: tuple[Assumption, ...]) -> bool:
         """Return whether the mistake of a line is certainly wrong: a wrong value, or a bound that fails at a point."""
         wrong = line.mistake.line if line.mistake else before
         if line.gap is None:
-            return differs(before, wrong, line.rules)
+            return differs(before, wrong, line.rules, assumed)
         lower, upper = (before, wrong) if line.relation == "<=" else (wrong, before)
-        return is_exceeded(lower, upper, line.rules)
+        return is_exceeded(lower, upper, line.rules, assumed)
 
     def record(self) -> dict[str, Any]:
         """Return what a machine keeps, and what every display is drawn from; see `linewise.derive.display`."""
@@ -173,7 +227,9 @@ class Derivation:
             lines.append(kept)
             if line.mistake:
                 mistakes.append({"name": line.mistake.name, "line": number, **display.formula(line.mistake.line)})
-        return {"name": self.name, "lines": lines, "mistakes": mistakes}
+        assumed = [{"line": k, **display.assumed(a)} for k, line in enumerate(self.lines, 1) for a in line.assumes]
+        record = {"name": self.name, "lines": lines, "mistakes": mistakes}
+        return record | ({"assumed": assumed} if assumed else {})
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         self.displayed = True  # so that the card of its claim does not display it again
@@ -221,6 +277,10 @@ def collected() -> Iterator[list[Derivation]]:
         yield found
     finally:
         _OPEN.remove(found)
+
+
+def _entries(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, sp.MatrixBase) else (value,)
 
 
 def _exact(value: Any, argument: str) -> Any:

@@ -3,7 +3,8 @@ r"""How a derivation is shown: pure functions from its record, which stands as J
 A record holds the name of the derivation, its lines and its mistakes. A line has its formula as ``plain`` text and as
 ``tex``, where the two differ; every line but the first has its ``relation`` to the line before it, the words of its
 ``rules``, the ``reason`` where it is given in other words, and the ``gap`` of a bound. A mistake has its ``name``, the
-number of the ``line`` in whose place it would stand, and its formula.
+number of the ``line`` in whose place it would stand, and its formula. What the chain takes for granted is ``assumed``:
+its ``kind``, its formula, and the ``line`` with which it comes into force.
 
 >>> square = {
 ...     "name": "The square",
@@ -29,7 +30,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import sympy as sp
+
 from linewise.derive import notation
+from linewise.derive.assumptions import Assumption
 
 #: The mime type of the record of a derivation.
 MIME = "application/vnd.linewise.derivation+json"
@@ -39,6 +43,7 @@ Record = Mapping[str, Any]
 TYPESET = "mathjax_process tex2jax_process"
 _BLOCK = "margin:1em 0;overflow-x:auto"
 _TABLE = "margin:0.3em 0;border:0;font-size:1em;color:inherit"
+_ASSUMED = "margin:0.3em 0;opacity:0.8"
 #: Of what folds: some pages hide the triangle that says so.
 SUMMARY = "cursor:pointer;list-style:revert"
 _CELLS = dict.fromkeys(("left", "right", "reason"), "border:0;text-align:left;vertical-align:baseline")
@@ -50,6 +55,49 @@ def formula(value: Any) -> dict[str, str]:
     """Return an exact value as a record holds it: in plain text, and in TeX where that differs."""
     plain_text, tex = str(value), notation.latex(value)
     return {"plain": plain_text} | ({"tex": tex} if tex != plain_text else {})
+
+
+_SIGNS = {
+    "positive": "> 0", "nonnegative": r"\ge 0", "negative": "< 0", "nonpositive": r"\le 0", "nonzero": r"\ne 0",
+    "integer": r"\in \mathbb{Z}",
+}  # fmt: skip
+
+
+def assumed(assumption: Assumption) -> dict[str, str]:
+    """Return an assumption as a record holds it: its kind, and what it says in plain text and in TeX."""
+    left, right = _side(assumption.left), assumption.right
+    every = f"\\; ({', '.join(map(notation.latex, sorted(assumption.every, key=str)))} \\text{{ any}})"
+    tex = {
+        "definition": f"{left} := {_side(right)}",
+        "hypothesis": f"{left} = {_side(right)}",
+        "moment": f"{left} = {_side(right)}",
+        "same law": rf"{left} \text{{ have one law}}",
+        "independence": rf"{left} \text{{ are independent}}",
+        "components": rf"\text{{the components of }} {left} \text{{ are independent, of one law}}",
+    }.get(assumption.kind)
+    if assumption.kind == "law":
+        density, low, high = map(notation.latex, right)
+        tex = rf"{left} \text{{ has the density }} {density} \text{{ from }} {low} \text{{ to }} {high}"
+    elif assumption.kind == "range":
+        low, high = map(notation.latex, right)
+        tex = rf"{low} \le {left} \le {high}"
+    tex = tex or f"{left} {_SIGNS[assumption.kind]}"
+    if assumption.every and assumption.kind != "definition":
+        tex += every
+    return {"kind": assumption.kind, "plain": str(assumption), "tex": tex}
+
+
+def _side(side: Any) -> str:
+    if isinstance(side, frozenset | tuple | sp.Tuple):
+        parts = sorted(side, key=str) if isinstance(side, frozenset) else side
+        shown = ", ".join(map(_side, parts))
+        return f"({shown})" if isinstance(side, frozenset) and len(parts) > 1 else shown
+    return notation.latex(side)
+
+
+def assumptions_of(record: Record) -> list[str]:
+    """Return what a derivation assumes, each in TeX and once."""
+    return list(dict.fromkeys(str(a["tex"]) for a in record.get("assumed", ())))
 
 
 def tex_of(shown: Record) -> str:
@@ -87,14 +135,18 @@ def plain(record: Record) -> str:
     first, *rest = record["lines"]
     body = [f"  {line['relation']} {line['plain']}    ({reason_of(line)})" for line in rest]
     wrong = [f"  rejected, {mistake['name']}: {mistake['plain']}" for mistake in record["mistakes"]]
-    return "\n".join([f"{record['name'] or 'derivation'}, {len(rest)} steps", f"    {first['plain']}", *body, *wrong])
+    taken = "; ".join(dict.fromkeys(a["plain"] for a in record.get("assumed", ())))
+    head = [f"{record['name'] or 'derivation'}, {len(rest)} steps", f"    {first['plain']}"]
+    return "\n".join([*head, *body, *([f"  assumed: {taken}"] if taken else []), *wrong])
 
 
 def latex(record: Record) -> str:
     """Return a derivation as one aligned display, reasons beside the lines."""
     first, *rest = record["lines"]
     rows = [rf"&{relation_of(line)} {tex_of(line)} && \text{{{notation.tex_words(reason_of(line))}}}" for line in rest]
-    return f"$$\n\\begin{{aligned}}\n{tex_of(first)} " + " \\\\\n".join(rows) + "\n\\end{aligned}\n$$"
+    taken = "; ".join(f"${tex}$" for tex in assumptions_of(record))
+    below = f"\nAssumed: {taken}." if taken else ""
+    return f"$$\n\\begin{{aligned}}\n{tex_of(first)} " + " \\\\\n".join(rows) + "\n\\end{aligned}\n$$" + below
 
 
 def html(record: Record) -> str:
@@ -120,7 +172,9 @@ def html(record: Record) -> str:
     summary = f'<summary style="{SUMMARY}">{heading_of(mistakes)}</summary>'
     folded = f"<details>{summary}<ul>{wrong}</ul></details>" if wrong else ""
     table = f'<table style="{_TABLE}"><tbody>{"".join(rows)}</tbody></table>'
-    return f'<div class="derivation {TYPESET}" style="{_BLOCK}">{head}{table}{folded}</div>'
+    taken = "; ".join(rf"\({markup.escape(tex)}\)" for tex in assumptions_of(record))
+    below = f'<div class="derivation-assumed" style="{_ASSUMED}">Assumed: {taken}.</div>' if taken else ""
+    return f'<div class="derivation {TYPESET}" style="{_BLOCK}">{head}{table}{below}{folded}</div>'
 
 
 def without_styles(shown: str) -> str:

@@ -1,28 +1,30 @@
 """Decide whether a line equals another by given rules and algebra; never on numerical grounds alone.
 
-`equal` says yes only to what sympy reduces to exactly 0. `differs` says yes only to what is
-certainly not 0, by a point at which the difference is evaluated to forty digits. Between the two
-lies what cannot be decided, which is neither.
+`equal` says yes only to what sympy reduces to exactly 0. `differs` says yes to what has another number in a model of
+what is assumed, and where no model has a number, to what rules and algebra do not make equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from linewise.derive import zero
+from linewise.derive.assumptions import Assumption, remembering
 from linewise.derive.exact import exact
 from linewise.derive.expectation import E, Var
 from linewise.derive.matrices import Inner
+from linewise.derive.models import verdicts
 from linewise.derive.normal_form import normal_form
-from linewise.derive.points import NO_VALUE, gaps
-from linewise.derive.rules import Rule
+from linewise.derive.rule import Rule
 
-_UNEVALUATED = (E, Var, Inner, sp.Sum, sp.Integral, sp.Limit, sp.Derivative, sp.Product, AppliedUndef, sp.Indexed)
+_UNEVALUATED = (
+    E, Var, Inner, sp.Sum, sp.Integral, sp.Limit, sp.Derivative, sp.Product, sp.Subs, sp.Lambda, AppliedUndef,
+    sp.Indexed,
+)  # fmt: skip
 
 
 def difference(before: Any, after: Any, rules: Sequence[Rule]) -> list[sp.Expr]:
@@ -54,7 +56,7 @@ def _evaluated(line: Any, rules: Sequence[Rule]) -> Any:
     return line
 
 
-@lru_cache(maxsize=2048)  # a step is checked with its rules, without each of them, and on its mistake
+@remembering(2048)  # a step is checked with its rules, without each of them, and on its mistake
 def _rewritten(rule: Rule, line: Any) -> Any:
     return rule.rewrite(line)
 
@@ -72,57 +74,50 @@ def equal(before: Any, after: Any, rules: Sequence[Rule] = ()) -> bool:
     return all(zero.vanishes(r) for r in remainders)
 
 
-def differs(before: Any, after: Any, rules: Sequence[Rule] = ()) -> bool:
-    """Return whether the rules and algebra leave a difference that is certainly not zero.
+def differs(before: Any, after: Any, rules: Sequence[Rule] = (), assumptions: Sequence[Assumption] = ()) -> bool:
+    """Return whether two lines have different numbers where all that is assumed holds (`linewise.derive.models`).
 
-    Sums of symbolic length are evaluated with two and three terms. Unequal expectations, integrals and unknown
-    functions count as unequal numbers, since nothing more is known of them.
+    Expectations are taken over small spaces, integrals by quadrature, unknown functions are drawn ones.
 
     >>> x = sp.Symbol("x", positive=True)
     >>> differs(x, x + 1), differs(x, sp.sqrt(x**2))
     (True, False)
     """
-    if not any(zero.witness(r) is not None for r in difference(before, after, rules) if r != 0):
-        return False
-    if isinstance(before, sp.MatrixBase):
-        return before.shape != exact(after).shape or any(
-            _unequal(a, b, rules) for a, b in zip(before, after, strict=True)
-        )
-    return _unequal(before, after, rules)
+    return _breaks(before, after, "=", rules, assumptions, _FEW)
 
 
-def _unequal(one: Any, other: Any, rules: Sequence[Rule]) -> bool:
-    """Return whether two lines have different values at a drawn point, or cannot be evaluated at any."""
-    one, other = _evaluated(exact(one), rules), _evaluated(exact(other), rules)
-    if one.has(E, *_UNKNOWN) or other.has(E, *_UNKNOWN):
-        return True
-    evaluated = False
-    for gap in gaps(one, other):
-        evaluated = True
-        if abs(gap) > _ROUNDING:
-            return True
-    return not evaluated
-
-
-def is_exceeded(lower: Any, upper: Any, rules: Sequence[Rule] = ()) -> bool:
-    """Return whether `lower <= upper` certainly fails: at a drawn point, for sums of a few terms.
-
-    Points obey the assumptions on the symbols, and expectations are those of variables that take one value. What
-    cannot be evaluated (an integral, an unknown function) is not exceeded as far as is known.
+def is_exceeded(lower: Any, upper: Any, rules: Sequence[Rule] = (), assumptions: Sequence[Assumption] = ()) -> bool:
+    """Return whether `lower <= upper` certainly fails: in a drawn model of what is assumed.
 
     >>> x = sp.Symbol("x", real=True)
     >>> is_exceeded(2 * x, x**2), is_exceeded(2 * x, x**2 + 1)
     (True, False)
     """
-    lower, upper = _evaluated(exact(lower), rules), _evaluated(exact(upper), rules)
-    lower, upper = lower.replace(E, lambda x: x), upper.replace(E, lambda x: x)
-    if lower.has(*_UNKNOWN) or upper.has(*_UNKNOWN):
-        return False
-    return any(gap > _ROUNDING for gap in gaps(lower, upper))
+    return _breaks(lower, upper, "<=", rules, assumptions, _MANY)
 
 
-_ROUNDING = sp.Float(10) ** -9
-_UNKNOWN = (Var, *NO_VALUE)
+#: The models that are tried: an equation that is wrong is so almost everywhere, a bound may fail at a few places.
+_FEW, _MANY = (*range(10), -1), (*range(60), *range(-60, 0))
+
+
+def _breaks(
+    one: Any, other: Any, relation: str, rules: Sequence[Rule], assumptions: Sequence[Assumption], seeds: Sequence[int]
+) -> bool:
+    one, other = exact(one), exact(other)
+    if isinstance(one, sp.MatrixBase) or isinstance(other, sp.MatrixBase):
+        if not isinstance(one, sp.MatrixBase) or not isinstance(other, sp.MatrixBase) or one.shape != other.shape:
+            return True
+        return any(_breaks(a, b, relation, rules, assumptions, seeds) for a, b in zip(one, other, strict=True))
+    assumed = tuple(dict.fromkeys([*assumptions, *(a for rule in rules for a in rule.assumes)]))
+    told = False
+    for a, b in ((one, other), (_evaluated(one, rules), _evaluated(other, rules))):
+        for words in verdicts(a, b, relation, assumed, seeds, coarse=True):
+            told = True
+            if words:
+                return True
+        if told:
+            return False
+    return relation == "=" and not equal(one, other, rules)
 
 
 def _with_symbols(expression: sp.Expr) -> sp.Expr:

@@ -21,7 +21,8 @@ from typing import Any
 
 import sympy as sp
 
-from linewise.derive.rule import Rule, bound_symbols
+from linewise.derive.assumptions import Assumption
+from linewise.derive.rule import Rule, guard, made
 
 
 class Inner(sp.Expr):  # type: ignore[misc]
@@ -56,12 +57,11 @@ def stands_for(symbol: sp.MatrixSymbol, value: sp.MatrixExpr, words: str) -> Rul
         raise TypeError(f"symbol, value: expected a matrix symbol and a matrix of its shape, got {symbol} and {value}")
 
     def replace(line: sp.Expr) -> sp.Expr:
-        caught = value.free_symbols & bound_symbols(line)
-        if caught and line.has(symbol):
-            raise ValueError(f"value: expected no symbol that the line sums or integrates over, got {caught}")
+        if line.has(symbol):
+            guard(line, symbol, value)
         return line.xreplace({symbol: value})
 
-    return Rule(words, replace, tells=True, meanings=((symbol, value),))
+    return made(words, replace, tells=True, assumes=[Assumption("definition", symbol, value, words=words)])
 
 
 def _written_out(line: sp.Expr) -> sp.Expr:
@@ -96,4 +96,4 @@ def _entry(matrix: Any, row: Any, column: Any, fresh: Iterator[sp.Dummy]) -> sp.
 
 
 #: Inner products are what the sums over the entries of their matrices are.
-entries = Rule("the sums over the entries are the same", _written_out)
+entries = made("the sums over the entries are the same", _written_out)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain, permutations, product
 from typing import Any
 
 import sympy as sp
 from sympy.matrices.expressions.matexpr import MatrixElement
 
+from linewise.derive.assumptions import Assumption, remembering, require
 from linewise.derive.exact import exact
 from linewise.derive.expectation import E, is_random, random_atoms
 
@@ -26,7 +26,7 @@ from linewise.derive.expectation import E, is_random, random_atoms
 Limits = tuple[sp.Symbol, sp.Expr, sp.Expr]
 
 # What only a named rule may look into.
-_CLOSED = (sp.Integral, sp.Limit, sp.Derivative, sp.Product)
+_CLOSED = (sp.Integral, sp.Limit, sp.Derivative, sp.Product, sp.Subs, sp.Lambda)
 
 # Renaming tries every order of the indices; beyond five that is more than 120 orders of one term.
 _MOST_INDICES = 5
@@ -72,7 +72,7 @@ def normal_form(expression: Any, reductions: Reductions = Reductions()) -> sp.Ex
     return sp.Add(*(_normal_term(term, reductions) for term in sp.Add.make_args(exact(expression))))
 
 
-@lru_cache(maxsize=8192)  # the lines of a derivation share most of their terms
+@remembering(8192)  # the lines of a derivation share most of their terms
 def _normal_term(expression: sp.Expr, reductions: Reductions) -> sp.Expr:
     return sp.Add(*(_canonical(term) for term in _terms(expression, reductions)))
 
@@ -97,6 +97,8 @@ def _split(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
     elif isinstance(expression, sp.Sum) and not _is_finite_sum(expression):
         yield Term((expression,))
     elif isinstance(expression, sp.Sum):
+        for _, low, _ in expression.limits:
+            require(Assumption("integer", low), note=True)
         for term in _split(expression.function, reductions):
             fresh = {low[0]: sp.Dummy(low[0].name, integer=True) for low in expression.limits}
             limits = tuple(_limits_in_scope(expression.limits, fresh))
@@ -112,6 +114,8 @@ def _split(expression: sp.Expr, reductions: Reductions) -> Iterator[Term]:
 def _is_finite_sum(expression: sp.Sum) -> bool:
     """Return whether a sum has finite ends that are not random, so that it may be split and reordered."""
     ends = [end for limit in expression.limits for end in limit[1:]]
+    if any(limit[1].is_integer is False for limit in expression.limits):
+        return False  # the index is no integer
     return len(ends) == 2 * len(expression.limits) and not any(end.is_infinite or is_random(end) for end in ends)
 
 
@@ -221,13 +225,17 @@ def _collapsed(term: Term) -> Iterator[Term]:
                 continue  # sympy takes a sum from 5 to 2 for minus the sum from 3 to 4
             # A free index lies in its range; a bound one must have the same range as its partner.
             if first in ranges and _lies_in(second, ranges[first], ranges):
+                if second not in ranges:
+                    require(Assumption("range", second, sp.Tuple(*ranges[first])), note=True)
                 rest = tuple(limit for limit in term.limits if limit[0] != first)
                 others = [f for f in factors if f is not delta]
                 yield from _collapsed(Term(tuple(f.xreplace({first: second}) for f in others), rest))
                 return
     for i, low, high in term.limits:
         elsewhere = [*factors, *(end for _, *ends in term.limits for end in ends)]
-        if not any(i in e.free_symbols for e in elsewhere) and (high - low + 1).is_nonnegative:
+        size = high - low + 1
+        if not any(i in e.free_symbols for e in elsewhere) and size.is_nonnegative and size.is_integer is not False:
+            require(Assumption("integer", high - low), note=True)
             rest = tuple(limit for limit in term.limits if limit[0] != i)
             yield from _collapsed(Term((*factors, high - low + 1), rest))
             return

@@ -148,10 +148,12 @@ def non_negative(expression: sp.Expr) -> bool:
     (True, False)
     """
     expression = exact(expression)
+    if isinstance(expression, sp.KroneckerDelta):
+        return True
     if isinstance(expression, E):
         return non_negative(expression.args[0])
     if isinstance(expression, sp.Sum | sp.Integral):
-        return _runs_upwards(expression) and non_negative(_over_its_range(expression))
+        return runs_upwards(expression) and non_negative(over_its_range(expression))
     if isinstance(expression, sp.Add | sp.Mul) and all(non_negative(a) for a in expression.args):
         return True
     if isinstance(expression, sp.Pow) and expression.exp.is_real and non_negative(expression.base):
@@ -163,19 +165,23 @@ def non_negative(expression: sp.Expr) -> bool:
     return bool(expression.is_nonnegative)
 
 
-def _runs_upwards(expression: sp.Sum | sp.Integral) -> bool:
+def runs_upwards(expression: sp.Sum | sp.Integral) -> bool:
     """Return whether every range is certainly not run through backwards."""
     least = -1 if isinstance(expression, sp.Sum) else 0
     return all(len(limit) == 3 and (limit[2] - limit[1] - least).is_extended_nonnegative for limit in expression.limits)
 
 
-def _over_its_range(expression: sp.Sum | sp.Integral) -> sp.Expr:
+def over_its_range(expression: sp.Sum | sp.Integral) -> sp.Expr:
     """Return the summand or integrand, with what is known of its variables from their ranges and from nothing else."""
+    return expression.function.xreplace(known_by_range(expression))
+
+
+def known_by_range(expression: sp.Sum | sp.Integral) -> dict[sp.Symbol, sp.Dummy]:
+    """Return for each variable a symbol that has the sign which its range gives it."""
     whole = isinstance(expression, sp.Sum)
-    known = {
+    return {
         name: sp.Dummy(name.name, integer=whole, real=True, nonnegative=bool(low.is_extended_nonnegative) or None)
         if not low.is_extended_positive
         else sp.Dummy(name.name, integer=whole, real=True, positive=True)
         for name, low, _ in expression.limits
     }
-    return expression.function.xreplace(known)

@@ -11,6 +11,7 @@ import dis
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Number
 from typing import Any
 
@@ -134,10 +135,16 @@ def agreement(
     name, wrong = _named(mistake)
     wanted, missed = _like(values, expected, "expected"), _like(values, wrong, "mistake")
     off = np.abs(values - wanted)
-    if not np.all(off <= bound):
+    agrees, passes = np.all(off <= bound), np.all(np.abs(values - missed) <= bound)
+    given = () if isinstance(observed, Estimate) else (observed, expected, wrong, tolerance)
+    exact = [x for x in map(_fractions, given) if x is not None]
+    if len(exact) == 4:  # doubles would take neighbours beyond 2^53 for equal
+        seen, right, false, slack = np.broadcast_arrays(*exact)
+        agrees, passes = (bool(np.all(abs(seen - other) <= slack)) for other in (right, false))
+    if not agrees:
         numbers = f"observed {_brief(values)}, expected {_brief(wanted)}"
         raise LedgerError(f"{numbers}: off by {_brief(off)}, allowed {_brief(bound)} ({because})")
-    if np.all(np.abs(values - missed) <= bound):
+    if passes:
         raise LedgerError(f"the mistake {name!r} ({_brief(missed)}) passes the same check, so the check shows nothing")
     parts: dict[str, Any] = {"of": of} | ({"count": values.size} if values.size > 1 else {})
     if isinstance(observed, Estimate):
@@ -316,7 +323,7 @@ def _numbers(value: Any, argument: str) -> np.ndarray:
         raise TypeError(f"{argument}: expected numbers, got a masked array")
     try:
         array = np.asarray(value)
-        exact = array.dtype == object and all(isinstance(x, sp.Basic) for x in array.ravel())
+        exact = array.dtype == object and all(isinstance(x, sp.Basic | int | Fraction) for x in array.ravel())
         if array.dtype.kind not in "biuf" and not exact:
             raise TypeError(f"got {array.dtype}")
         array = array.astype(float)
@@ -325,6 +332,21 @@ def _numbers(value: Any, argument: str) -> np.ndarray:
     if array.size == 0 or not np.all(np.isfinite(array)):
         raise LedgerError(f"{argument}: expected finite numbers, got {array}")
     return array
+
+
+def _fractions(value: Any) -> np.ndarray | None:
+    """Return exact rational numbers as fractions, and None where one of them is a double or a root."""
+    entries = np.array(value, dtype=object)
+    if not all(isinstance(x, int | np.integer | Fraction | sp.Rational) for x in entries.ravel()):
+        return None
+    found = np.empty(entries.shape, dtype=object)
+    for place, x in np.ndenumerate(entries):
+        found[place] = (
+            Fraction(int(x.p), int(x.q))
+            if isinstance(x, sp.Rational)
+            else Fraction(int(x.numerator), int(x.denominator))
+        )
+    return found
 
 
 def _like(values: np.ndarray, other: Any, argument: str) -> np.ndarray:

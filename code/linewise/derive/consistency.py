@@ -1,0 +1,164 @@
+"""Whether what a chain assumes can hold together, and whether each line means the same under all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import sympy as sp
+
+from linewise.derive.assumptions import Assumption
+from linewise.derive.expectation import E, random_atoms
+from linewise.derive.models import always_fails, clash, refutation
+from linewise.derive.rule import at_one_place, contradiction, guard, places
+
+
+@lru_cache(maxsize=1024)
+def conflict(assumptions: tuple[Assumption, ...]) -> str:
+    """Return in words which assumptions cannot hold together, and "" if none is found.
+
+    >>> from linewise.derive.expectation import RandomVariable
+    >>> X = RandomVariable("X", real=True)
+    >>> mean, square = Assumption("moment", E(X), sp.Integer(2)), Assumption("moment", E(X**2), sp.Integer(1))
+    >>> conflict((mean,)), conflict((mean, square))
+    ('', 'E(X) = 2 and E(X**2) = 1')
+    """
+    found = (contradiction(assumptions), next(_random(assumptions), ""), next(_unsolved(assumptions), ""))
+    return next(filter(None, found), "") or clash(assumptions)
+
+
+def _unsolved(assumptions: Sequence[Assumption]) -> Iterator[str]:
+    """Yield which hypotheses give two values to one thing of which no model has a number of its own."""
+    equations = [a for a in assumptions if a.kind in ("definition", "hypothesis")]
+    simple = (sp.Symbol, sp.Indexed, sp.MatrixSymbol)
+    given = tuple(a for a in assumptions if a not in equations and a.kind not in ("moment", "law", "independence"))
+    for one, two in combinations(equations, 2):
+        if isinstance(one.left, simple) or isinstance(two.left, simple) or "definition" in (one.kind, two.kind):
+            continue
+        if always_fails(*at_one_place(one, two), "=", given):
+            yield f"{one} and {two}"
+
+
+def _random(assumptions: Sequence[Assumption]) -> Iterator[str]:
+    """Yield which assumptions say different things of one random quantity."""
+    laws = {a.left: a for a in assumptions if a.kind == "law"}
+    for one, two in combinations([a for a in assumptions if a.kind == "law"], 2):
+        if one.left == two.left and one.right != two.right:
+            yield f"{one} and {two}"
+    for a in assumptions:
+        if a.kind == "same law":
+            densities = {v: _of_any(laws[v]) for v in a.left if v in laws}
+            if len(set(densities.values())) > 1:
+                yield f"{a} and {' and '.join(str(laws[v]) for v in densities)}"
+        if a.kind == "definition" and a.left in laws:
+            yield f"{a} and {laws[a.left]}"
+        if a.kind == "independence":
+            yield from _dependent(a, assumptions)
+    yield from _moments(assumptions, laws)
+
+
+def _of_any(law: Assumption) -> Any:
+    return law.right.xreplace({law.left: sp.Symbol("of any")})
+
+
+def _dependent(a: Assumption, assumptions: Sequence[Assumption]) -> Iterator[str]:
+    """Yield which definitions make groups dependent that are assumed to be independent."""
+    definitions = [d for d in assumptions if d.kind in ("definition", "hypothesis") and random_atoms(d.right)]
+
+    def rests_on(atoms: frozenset[Any]) -> set[Any]:
+        found = set(atoms)
+        for _ in definitions:
+            for d in definitions:
+                if random_atoms(d.left) & found and not _is_mean(d.left):
+                    found |= random_atoms(d.right)
+        return found
+
+    for one, two in combinations(a.left, 2):
+        if shared := rests_on(one) & rests_on(two):
+            named = [str(d) for d in definitions if (random_atoms(d.left) | random_atoms(d.right)) & shared]
+            yield " and ".join([str(a), *named])
+
+
+def _is_mean(expression: Any) -> bool:
+    return isinstance(expression, E)
+
+
+def _moments(assumptions: Sequence[Assumption], laws: dict[Any, Assumption]) -> Iterator[str]:
+    """Yield which expectations are known as two different numbers, or as numbers that no random quantity has."""
+    known = [a for a in assumptions if a.kind in ("moment", "hypothesis") and _is_mean(a.left)]
+    given = tuple(a for a in assumptions if a.kind not in ("moment", "law", "independence") and a not in known)
+    for a in known:
+        argument = a.left.args[0]
+        for variable in random_atoms(argument) & set(laws):
+            if random_atoms(argument) == {variable} and not random_atoms(a.right):
+                at = sp.Dummy("x", real=True)
+                density, low, high = laws[variable].right
+                mean = sp.Integral((argument * density).xreplace({variable: at}), (at, low, high))
+                fails = (
+                    bool(refutation(mean, a.right, "=", given)) if a.every else always_fails(mean, a.right, "=", given)
+                )
+                if fails:
+                    yield f"{a} and {laws[variable]}"
+    values = {a.left.args[0]: a for a in known}
+    apart = [a.left for a in assumptions if a.kind == "independence"]
+    for a in known:  # E[XY] = E[X] E[Y]
+        factors = sp.Mul.make_args(a.left.args[0])
+        if len(factors) == 2 and all(f in values for f in factors) and _separated(factors[0], factors[1], apart):
+            parts = [values[f] for f in factors]
+            if always_fails(a.right, parts[0].right * parts[1].right, "=", given):
+                yield " and ".join(map(str, (a, *parts, "independence")))
+    for one, two in combinations(known, 2):
+        at_one = _as_one(one, two)
+        if at_one is not None and always_fails(*at_one, "=", given):
+            yield f"{one} and {two}"
+        for low, high in ((one, two), (two, one)):  # E[X]^2 <= E[X^2]
+            if sp.expand(low.left.args[0] ** 2 - high.left.args[0]) == 0 and always_fails(
+                low.right**2, high.right, "<=", given
+            ):
+                yield f"{low} and {high}"
+
+
+def _separated(one: Any, two: Any, apart: Sequence[Any]) -> bool:
+    """Return whether two factors belong to different independent groups."""
+    return any(
+        random_atoms(one) <= g and random_atoms(two) <= h for groups in apart for g in groups for h in groups if g != h
+    )
+
+
+def _as_one(one: Assumption, two: Assumption) -> tuple[Any, Any] | None:
+    """Return the values that two assumptions give to one expectation, or None where they speak of different ones."""
+    if one.left == two.left:
+        return one.right, two.right
+    pattern = {i: sp.Wild(f"{i}_") for i in one.every}
+    found = two.left.args[0].match(one.left.args[0].xreplace(pattern)) if pattern else None
+    if not found:
+        return None
+    return one.right.xreplace({i: found.get(w, i) for i, w in pattern.items()}), two.right
+
+
+# --- what a line binds -----------------------------------------------------------------------------
+
+
+def captured(lines: Sequence[Any], assumptions: Sequence[Assumption]) -> str:
+    """Return in words which line binds a symbol that is assumed to stand for something, or on which that depends.
+
+    Under d/dx the letter y of a definition y = x^2 would be a constant, and under a sum over m the letter of c = m.
+
+    >>> x, y = sp.symbols("x y")
+    >>> captured([sp.Derivative(x * y, x)], [Assumption("definition", y, x**2)])
+    'y := x**2 and the line Derivative(x*y, x), which binds a symbol of it'
+    """
+    for a in assumptions:
+        if a.kind not in ("definition", "hypothesis") or isinstance(a.left, sp.MatrixSymbol):
+            continue
+        if not isinstance(a.left, sp.Symbol | sp.Indexed):
+            continue
+        for line in lines:
+            for part in line if isinstance(line, sp.MatrixBase) else (line,):
+                try:
+                    guard(part, a.left, a.right, places(a.left))
+                except ValueError:
+                    return f"{a} and the line {part}, which binds a symbol of it"
+    return ""

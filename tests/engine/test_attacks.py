@@ -1,0 +1,402 @@
+"""Programs that would end in a false line, each refused for the reason that it is false.
+
+A program is written with the public names alone. Each row says which line it would show, and what must stop it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import sympy as sp
+
+from linewise.derive import Derivation, DerivationError, E, RandomVariable, RandomVector, identity, rules
+from linewise.derive.rules import (
+    by_parts,
+    collapse,
+    definition,
+    derived,
+    differentiate,
+    hypothesis,
+    independent,
+    integrate,
+    law,
+    linear_integral,
+    linearity,
+    moments,
+    same_law,
+    substitution,
+    take_limit,
+    telescoping,
+)
+
+x, y, c, t = sp.symbols("x y c t", real=True)
+a, b, v, s = sp.symbols("a b v s", positive=True)
+i, j, l, m = sp.symbols("i j l m", integer=True)  # noqa: E741
+n, d = sp.symbols("n d", integer=True, positive=True)
+h = sp.Symbol("h", positive=True)
+X, Y, Z = (RandomVariable(name, real=True) for name in "XYZ")
+u, w = sp.IndexedBase("u"), sp.IndexedBase("w")
+F, G = sp.Function("F"), sp.Function("G")
+half = sp.Rational(1, 2)
+Integral, Derivative, Limit, Sum, Subs = sp.Integral, sp.Derivative, sp.Limit, sp.Sum, sp.Subs
+delta, oo = sp.KroneckerDelta, sp.oo
+Program = Callable[[], object]
+
+
+def chain(start: object, *steps: tuple[object, ...]) -> Derivation:
+    """Begin at `start`, and add each line by its rules."""
+    made = Derivation(start)
+    for line, *used in steps:
+        made.step(line, *used, because="" if used else "algebra")
+    return made
+
+
+def below(start: object, line: object, gap: object, *used: rules.Rule) -> Derivation:
+    made = Derivation(start)
+    made.at_most(line, *used, gap=gap, because="the gap")
+    return made
+
+
+def moved(value: object, of: Derivation, at: dict[object, object], result: object) -> Derivation:
+    return chain(value, (result, derived(of, at=[at])))
+
+
+ONE_AT_1 = (x**2, 1, hypothesis(x, 1, "for x = 1"))
+TWICE = (x, 2 * a, definition(x, 2 * a))
+
+ATTACKS: dict[str, tuple[str, Program, str]] = {
+    # --- a definition is in force in the whole chain
+    "a definition under d/dx": (
+        "d/dx x^3 = x^2",
+        lambda: chain(Derivative(x**3, x), (Derivative(x * y, x), definition(y, x**2)), (y, differentiate)),
+        "binds a symbol of it",
+    ),
+    "a definition after d/dx": (
+        "x^2 = d/dx (x y) = y",
+        lambda: chain(Derivative(x * y, x), (y, differentiate), (x**2, definition(y, x**2))),
+        "contradict one another, y := x",
+    ),
+    "a definition under a limit": (
+        "1 = 0",
+        lambda: chain(Limit((x + x**2) / x, x, 0), (Limit((x + x**2) * v, x, 0), definition(v, 1 / x)),
+                      (0, take_limit)),
+        "binds a symbol of it",
+    ),
+    "a definition after a limit": (
+        "0 = x v = 1",
+        lambda: chain(Limit(x * y, x, 0), (0, take_limit), (y - 1 / x, definition(y, 1 / x))),
+        "contradict one another, y := 1/x",
+    ),
+    "a random definition of a constant": (
+        "E[X^2] = X E[X]",
+        lambda: chain(E(X**2), (E(c * X), definition(c, X)), (c * E(X), linearity)),
+        "expected a RandomVariable",
+    ),
+    "a random hypothesis on a constant": (
+        "E[c X] = X E[X]",
+        lambda: chain(c * E(X), (X * E(X), hypothesis(c, X, "given"))),
+        "expected nothing random",
+    ),
+    "independent of itself by a definition": (
+        "E[X^2] = E[X]^2",
+        lambda: chain(E(X**2), (E(X * Y), definition(Y, X)), (E(X) * E(Y), independent(X, Y))),
+        "contradict one another",
+    ),
+    "independent of itself by two definitions": (
+        "E[X^2] = E[X]^2",
+        lambda: chain(
+            E(X * Y), (E(X * Z), definition(Y, Z)), (E(X * X), definition(Z, X)), (E(X) * E(Y), independent(X, Y))
+        ),
+        "contradict one another",
+    ),
+    "two definitions of one component": (
+        "x = x + u_j - 1",
+        lambda: chain(
+            Sum(u[l], (l, 1, n)) * u[j] + x, (x, definition(u[l], 0)), (x + u[j] - 1, definition(u[j], 1))
+        ),
+        "contradict one another",
+    ),
+    # --- what a chain rests on
+    "a hypothesis moved away": (
+        "25 = 1",
+        lambda: moved(sp.Integer(25), identity(*ONE_AT_1), {x: 5}, 1),
+        "expected x to stay",
+    ),
+    "a definition moved away": (
+        "5 = 2 a",
+        lambda: moved(sp.Integer(5), identity(*TWICE), {x: 5}, 2 * a),
+        "expected x to stay",
+    ),
+    "the parameter of a definition moved": (
+        "F(x) is c x and 5 x",
+        lambda: moved(F(2), identity(F(2), 2 * c, definition(F(x), c * x)), {c: 5}, 10),
+        "expected c to stay",
+    ),
+    "an index out of its range": (
+        "u_{d+1} = 0",
+        lambda: moved(
+            Sum(delta(l, d + 1) * u[l], (l, 1, d)) + 1,
+            identity(Sum(delta(l, m) * u[l], (l, 1, d)), u[m], collapse), {m: d + 1}, u[d + 1] + 1,
+        ),
+        "value that is nonnegative",
+    ),
+    "an index out of its range by a hypothesis": (
+        "u_{d+1} = 0",
+        lambda: chain(Sum(delta(l, m) * u[l], (l, 1, d)), (u[m], collapse), (u[d + 1], hypothesis(m, d + 1, "given"))),
+        "contradict one another",
+    ),
+    "two hypotheses, one in the base": (
+        "1 = 2",
+        lambda: chain(x**2, (1, derived(identity(*ONE_AT_1))), (x - 1, hypothesis(x, 2, "for x = 2"))),
+        "x = 1 and x = 2",
+    ),
+    # --- assumptions that contradict one another
+    "two values": (
+        "1 = 2",
+        lambda: chain(x, (1, hypothesis(x, 1, "for x = 1")), (x, hypothesis(x, 1, "for x = 1")),
+                      (2, hypothesis(x, 2, "for x = 2"))),
+        "x = 1 and x = 2",
+    ),
+    "two values by an equation": (
+        "5 = 9",
+        lambda: chain(x**2 + x, (2 + x, hypothesis(x**2, 2, "given")), (5, hypothesis(x, 3, "given"))),
+        "contradict one another",
+    ),
+    "a sum that is 1 and 2": (
+        "1 = 2",
+        lambda: chain(Sum(u[l], (l, 1, n)), (1, hypothesis(Sum(u[l], (l, 1, n)), 1, "given")),
+                      (1 + Sum(u[l], (l, 1, n)) - 2, hypothesis(Sum(u[l], (l, 1, n)), 2, "given"))),
+        "contradict one another",
+    ),
+    "a square that is negative": (
+        "x^2 = -1",
+        lambda: identity(x**2, -1, hypothesis(x**2, -1, "given")),
+        "expected a value of its sign",
+    ),
+    "a positive number that is negative": ("a = -1", lambda: identity(a, -1, hypothesis(a, -1, "given")), "positive"),
+    "a number that is another": (
+        "0 = 1", lambda: identity(x, x + 1, hypothesis(sp.Integer(0), 1, "given")), "equation"),
+    "a number that is its successor": (
+        "x = x + 1", lambda: identity(x, x + 1, hypothesis(x, x + 1, "given")), "contradict"),
+    "two laws": (
+        "1 = 1/2",
+        lambda: chain(E(X), (Integral(x * sp.exp(-x), (x, 0, oo)), law(X, sp.exp(-X), 0, oo, over=x)), (1, integrate),
+                      (E(X) + half, law(X, 2 * sp.exp(-2 * X), 0, oo, over=x), integrate)),
+        "contradict one another",
+    ),
+    "a law of mass 2": (
+        "E X = 2",
+        lambda: identity(E(X), Integral(2 * x * sp.exp(-x), (x, 0, oo)), law(X, 2 * sp.exp(-X), 0, oo, over=x)),
+        "mass 1",
+    ),
+    "a law and another mean": (
+        "1 = 3",
+        lambda: chain(E(X), (Integral(x * sp.exp(-x), (x, 0, oo)), law(X, sp.exp(-X), 0, oo, over=x)), (1, integrate),
+                      (E(X) - 2, moments({E(X): 3}, "mean"))),
+        "contradict one another",
+    ),
+    "a mean without variance": (
+        "E X = 2, E X^2 = 1",
+        lambda: identity(E(X) + E(X**2), 3, moments({E(X): 2, E(X**2): 1}, "given")),
+        "contradict one another",
+    ),
+    "one law for two densities": (
+        "1 = 1/2",
+        lambda: chain(E(X) + E(Y), (Integral(x * sp.exp(-x), (x, 0, oo)) + E(Y), law(X, sp.exp(-X), 0, oo, over=x)),
+                      (Integral(x * sp.exp(-x), (x, 0, oo)) + Integral(2 * x * sp.exp(-2 * x), (x, 0, oo)),
+                       law(Y, 2 * sp.exp(-2 * Y), 0, oo, over=x)),
+                      (1 + E(Y) + E(X) - E(Y) - half + E(X) - E(X), same_law(X, Y), integrate)),
+        "contradict|follow",
+    ),
+    "dependent by their moments": (
+        "E[XY] = 5 and E[X] E[Y] = 1",
+        lambda: chain(E(X) * E(Y) + E(X * Y), (1 + E(X * Y), moments({E(X): 1, E(Y): 1}, "means")),
+                      (6, moments({E(X * Y): 5}, "product")), (6 + E(X * Y) - E(X) * E(Y), independent(X, Y))),
+        "contradict one another",
+    ),
+    "a law and another exponential mean": (
+        "1/(1-c) = e^{c^2}",
+        lambda: chain(E(sp.exp(c * X)) + E(X), (sp.exp(c**2) + E(X), hypothesis(
+            E(sp.exp(c * X)), sp.exp(c**2), "given", for_all=[c])),
+            (sp.exp(c**2) + Integral(x * sp.exp(-x), (x, 0, oo)), law(X, sp.exp(-X), 0, oo, over=x))),
+        "contradict one another",
+    ),
+    "up and down": (
+        "x <= y for all x, y >= x - 1",
+        lambda: below(x, x + a, a).at_least(x - b, gap=a + b, because="down"),
+        "goes up or down",
+    ),
+    # --- binders
+    "a hypothesis on a factor under a sum": (
+        "c d(d+1)/2 = sum of m^2",
+        lambda: identity(Sum(c * m, (m, 1, d)), Sum(m**2, (m, 1, d)), hypothesis(c, m, "c = m")),
+        "binds a symbol of it",
+    ),
+    "an expectation that is the index": (
+        "sum of E X = sum of m",
+        lambda: identity(Sum(E(X), (m, 1, d)), Sum(m, (m, 1, d)), hypothesis(E(X), m, "E X = m")),
+        "expected no symbol that the line sums",
+    ),
+    "a hypothesis under an integral": (
+        "int c = int x",
+        lambda: identity(Integral(c, (x, 0, 1)), Integral(x, (x, 0, 1)), hypothesis(c, x, "c = x")),
+        "binds a symbol of it",
+    ),
+    "a function captured by a limit": (
+        "F(c) = 0",
+        lambda: chain(F(c), (0, definition(F(t), Limit(t + c, c, 0)), take_limit)),
+        "contradict|follow|expected",
+    ),
+    "a function captured by a derivative": (
+        "2 y^2 = 3 y^2",
+        lambda: chain(F(y), (3 * y**2, definition(F(t), Derivative(t * y**2, y)), differentiate)),
+        "expected no derivative",
+    ),
+    "a bound index given a value": (
+        "sum of u_m = u_5",
+        lambda: identity(Sum(u[m], (m, 1, 5)), Sum(u[5], (i, 1, 5)), definition(m, 5)),
+        "binds a symbol of it",
+    ),
+    # --- calculus
+    "an integral with a pole for some parameter": (
+        "pi/4 = 0", lambda: identity(Integral(1 / (x**2 - c), (x, 0, 1)), 0, integrate), "integral: expected"),
+    "an integral that sympy gets wrong": (
+        "2 pi = 0", lambda: identity(Integral(1 / (sp.cos(x) + sp.sqrt(2)), (x, 0, 2 * sp.pi)), 0, integrate),
+        "integral: expected"),
+    "a pole between the ends": (
+        "oo = -4", lambda: identity(Integral(1 / (x - c) ** 2, (x, 0, 1)), 1 / (c * (c - 1)), integrate),
+        "integral: expected"),
+    "a primitive with a jump": (
+        "0 = 2.78",
+        lambda: identity(Integral((sp.atan(x) + sp.atan(1 / x)) * sp.exp(-(x**2)), (x, -oo, oo)),
+                         sp.pi * sp.sqrt(sp.pi) / 2, by_parts(sp.erf(x), x, -oo, oo)),
+        "follow|converges",
+    ),
+    "a primitive with a pole for some parameter": (
+        "false for 0 < c < 1/2",
+        lambda: identity(Integral(-1 / (x - c) ** 2, (x, 0, half)), 1 / (half - c) + 1 / c,
+                         by_parts(1 / (x - c), x, 0, half)),
+        "primitive: expected",
+    ),
+    "an integral split into parts that diverge": (
+        "pi = 0",
+        lambda: chain(Integral(sp.atan(x + 1) - sp.atan(x), (x, -oo, oo)),
+                      (Integral(sp.atan(x + 1), (x, -oo, oo)) - Integral(sp.atan(y), (y, -oo, oo)), linear_integral)),
+        "expected one that converges",
+    ),
+    "a limit that depends on the order of its parameters": (
+        "0 = 1/b for a > b",
+        lambda: identity(Limit(sp.exp(-b * x) / (a * sp.exp(-a * x) + b * sp.exp(-b * x)), x, oo), 0, take_limit),
+        "limit: expected",
+    ),
+    "a derivative under an integral": (
+        "1 = 0 at t = 0",
+        lambda: identity(Derivative(Integral(t**3 * sp.exp(-(t**2) * x), (x, 0, oo)), t),
+                         Integral(sp.diff(t**3 * sp.exp(-(t**2) * x), t), (x, 0, oo)), differentiate),
+        "differentiate under the sign",
+    ),
+    "the exponential of a sum beyond its range": (
+        "E e^{2X} = -1",
+        lambda: identity(
+            E(sp.exp(Sum(2 * RandomVector("X")[m], (m, 1, d)))), sp.Product(-1, (m, 1, d)),
+            rules.independent_exponentials(RandomVector("X"), identity(
+                E(sp.exp(sp.Symbol("s", negative=True) * X)), 1 / (1 - sp.Symbol("s", negative=True)),
+                hypothesis(E(sp.exp(sp.Symbol("s", negative=True) * X)), 1 / (1 - sp.Symbol("s", negative=True)),
+                           "given", for_all=[sp.Symbol("s", negative=True)]))),
+        ),
+        "expected a value that is",
+    ),
+    # --- generic algebra
+    "a sum with half-integer ends": (
+        "-3 = 3", lambda: identity(Sum(sp.cos(2 * sp.pi * i), (i, half, 5 * half)), 3, collapse), "follow"),
+    "a rule of one's own": (
+        "1 = 0", lambda: identity(x, 0, rules.Rule("algebra", lambda e: sp.Integer(0))),  # type: ignore[attr-defined]
+        "expected a named rule"),
+    "a telescoping sum run backwards": (
+        "0 = 1 - 9",
+        lambda: identity(Sum(m**2 - (m + 1) ** 2, (m, 1, -5)), 1 - 16, telescoping(m**2, m)),
+        "nonnegative",
+    ),
+    "a substitution that goes down": (
+        "int x = - int", lambda: identity(Integral(x, (x, 0, 1)), Integral(y, (y, 0, -1)), substitution(x, y, -y)),
+        "increases"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_a_false_line_is_refused_for_its_reason(name: str) -> None:
+    line, program, words = ATTACKS[name]
+    with pytest.raises((DerivationError, ValueError, AttributeError, TypeError), match=words):
+        program()
+        pytest.fail(f"accepted: {line}")
+
+
+# --- what is assumed is shown, and carried along ---------------------------------------------------
+
+
+def assumed(made: Derivation) -> list[str]:
+    return [str(a) for a in made.assumptions]
+
+
+def test_a_chain_says_what_it_assumes_whatever_the_reason_says() -> None:
+    made = Derivation(x)
+    made.at_most(x + a, gap=a, because="a is positive")
+    made.step(y, definition(a, y - x), because="so it is")
+    assert assumed(made) == ["a := -x + y", "-x + y > 0"]
+    page = made._repr_mimebundle_()
+    kept = page["application/vnd.linewise.derivation+json"]["assumed"]
+    assert [(k["kind"], k["line"]) for k in kept] == [("definition", 3), ("positive", 3)]
+    assert "Assumed: " in page["text/html"] and "Assumed: " in page["text/latex"] and "assumed: " in page["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: identity((x**2 - x) / (x - 1), x, because="cancel"), ["x - 1 != 0"]),
+        (lambda: identity(Sum(1, (m, 1, d / h)), d / h, collapse), ["d/h - 1 is an integer"]),
+        (lambda: identity(Sum(delta(l, m) * u[l], (l, 1, d)), u[m], collapse), ["m lies in 1, d"]),
+        (lambda: identity(Sum(m, (m, 1, i)), i * (i + 1) / 2, rules.series), ["i >= 0"]),
+        (lambda: identity(E(X * Y), E(X) * E(Y), independent(X, Y)), ["X, Y are independent"]),
+        (lambda: identity(Sum(u[l], (l, 1, d)), d, hypothesis(u[l], 1, "given"), collapse), ["u[l] = 1"]),
+    ],
+)
+def test_what_a_step_takes_for_granted_is_an_assumption(made: Program, words: list[str]) -> None:
+    assert assumed(made()) == words  # type: ignore[arg-type]
+
+
+def test_assumptions_are_carried_along_and_moved() -> None:
+    base = identity((x**2 - x) / (x - 1), x, because="cancel")
+    total = identity(Sum(u[l] * (x**2 - x) / (x - 1), (l, 1, d)), d * x, hypothesis(u[l], 1, "ones"), collapse)
+    used = chain(total.lines[0].value.subs(x, c) + y, (d * c + y, derived(total, at=[{x: c}])))
+    assert "c - 1 != 0" in assumed(used)
+    with pytest.raises(ValueError, match="expected a value that is nonzero"):
+        derived(base, at=[{x: sp.Integer(1)}])
+    for_all = identity(F(x), 2 * x, hypothesis(F(x), 2 * x, "given", for_all=[x]))
+    assert assumed(chain(F(3), (6, derived(for_all, at=[{x: sp.Integer(3)}])))) == ["F(x) = 2*x"]
+
+
+def test_an_assumption_cannot_be_taken_out_of_a_rule() -> None:
+    import dataclasses
+
+    with pytest.raises((TypeError, ValueError), match="named rule|maker"):
+        dataclasses.replace(hypothesis(x, 1, "given"), assumes=())
+    with pytest.raises(AttributeError):
+        identity(*ONE_AT_1).assumptions = ()  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("line", "mistake"),
+    [
+        (E(2 * X), 2 * E(X)), (Integral(2 * x, (x, 0, 1)), sp.Integer(1)),
+        (F(x), F(x) + sp.sin(x) ** 2 + sp.cos(x) ** 2 - 1),
+        (Derivative(x**2, x), 2 * x), (sp.Product(2 * u[m], (m, 1, 3)), 8 * u[1] * u[2] * u[3]),
+        (Limit((1 + 1 / x) ** x, x, oo), sp.E),
+    ],
+)  # fmt: skip
+def test_a_mistake_that_is_true_is_an_error(line: sp.Expr, mistake: sp.Expr) -> None:
+    square = (1 + line) ** 2
+    right = 1 + 2 * line + line**2
+    with pytest.raises(DerivationError, match="passes the same check"):
+        identity(square, right, because="expand", mistake=("true", (1 + mistake) ** 2))
+    assert identity(square, right, because="expand", mistake=("false", (2 + mistake) ** 2)).mistakes
