@@ -190,10 +190,14 @@ class _Qualify(ast.NodeTransformer):
 #: The same thing by the name under which its documentation has it.
 _ALIASES = {
     "sympy.Basic": "sympy.core.basic.Basic",
+    "sympy.Dummy": "sympy.core.symbol.Dummy",
     "sympy.Expr": "sympy.core.expr.Expr",
+    "sympy.Integral": "sympy.integrals.integrals.Integral",
     "sympy.Matrix": "sympy.matrices.dense.Matrix",
     "sympy.MatrixExpr": "sympy.matrices.expressions.MatrixExpr",
     "sympy.MatrixSymbol": "sympy.matrices.expressions.MatrixSymbol",
+    "sympy.Rational": "sympy.core.numbers.Rational",
+    "sympy.Sum": "sympy.concrete.summations.Sum",
     "sympy.Symbol": "sympy.core.symbol.Symbol",
 }
 

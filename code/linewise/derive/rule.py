@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import InitVar, dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -18,7 +19,7 @@ from linewise.derive.exact import exact
 Rewrite = Callable[[sp.Expr], sp.Expr]
 # Only this package makes rules: a rule with any function could state anything. An author states equations, which a
 # page shows as assumptions, with `linewise.derive.rules.hypothesis`.
-_MAKER = object()
+_MAKES = ContextVar("makes a rule", default=False)
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,10 @@ class Rule:
     on_difference: bool = False
     tells: bool = False
     assumes: tuple[Assumption, ...] = field(default=(), repr=False, compare=False)
-    maker: InitVar[object] = None
 
-    def __post_init__(self, maker: object) -> None:
-        if maker is not _MAKER:
+    def __post_init__(self) -> None:
+        """Refuse a rule that anybody else makes, a changed copy too."""
+        if not _MAKES.get():
             raise TypeError(
                 "rules: expected a named rule of linewise.derive.rules; a rule of one's own could state anything. "
                 "What is assumed is stated by rules.hypothesis, and the page says so"
@@ -54,7 +55,11 @@ def made(
     assumes: Sequence[Assumption] = (),
 ) -> Rule:
     """Make a rule of this package."""
-    return Rule(words, rewrite, on_difference, tells, tuple(assumes), _MAKER)
+    token = _MAKES.set(True)
+    try:
+        return Rule(words, rewrite, on_difference, tells, tuple(assumes))
+    finally:
+        _MAKES.reset(token)
 
 
 #: The signs that bind a symbol: within them it is a place, and outside nothing is known of it.

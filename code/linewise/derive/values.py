@@ -37,6 +37,7 @@ _WEIGHTS = ((1, 2), (1, 3), (1, 6))
 #: What numbers may be that have gone through a quadrature or a limit: relative doubt beyond which they tell nothing.
 _DOUBTFUL = 1e-4
 
+#: The numbers of a model, by symbol, or by base and place.
 Numbers = dict[Any, Any]
 
 
