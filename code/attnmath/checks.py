@@ -19,10 +19,12 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import wraps
+from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_torch_array
@@ -34,6 +36,7 @@ from attnmath.arrays import AnyArray
 Floats: TypeAlias = NDArray[Any]
 #: What a function takes and gives back.
 Named = TypeVar("Named")
+Given = ParamSpec("Given")
 
 #: What stands in a table, and where.
 Key = TypeVar("Key")
@@ -167,6 +170,29 @@ def matmul(a: AnyArray, b: AnyArray) -> AnyArray:
         with torch.autocast(a.device.type, enabled=False):
             return torch.matmul(a, b)
     return array_namespace(a, b).matmul(a, b)
+
+
+def concat(arrays: Iterable[AnyArray], axis: int) -> AnyArray:
+    """Join arrays of one dtype along an axis: `torch.autocast` refuses those of another half precision than its own."""
+    arrays = list(arrays)
+    if is_torch_array(arrays[0]) and (torch := sys.modules["torch"]).is_autocast_enabled(arrays[0].device.type):
+        with torch.autocast(arrays[0].device.type, enabled=False):
+            return torch.cat(arrays, dim=axis)
+    return array_namespace(*arrays).concat(arrays, axis=axis)
+
+
+def untraced(function: Callable[Given, Named]) -> Callable[Given, Named]:
+    """Let `torch.compile` run a function of numpy as it is: traced, its numbers would be those of torch, in float32."""
+
+    @wraps(function)
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> Named:
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.compiler.is_dynamo_compiling():
+            result: Named = torch.compiler.disable(function)(*args, **kwargs)
+            return result
+        return function(*args, **kwargs)
+
+    return run
 
 
 def constant(array: AnyArray) -> AnyArray:
@@ -474,7 +500,7 @@ def _exact_list(value: Any, array: Floats, name: str) -> None:
     """Raise an error for integers in a list that the numbers beside them made floats, if that changed one of them."""
     if array.dtype.kind == "f" and bool(np.any(np.abs(array) >= LARGEST_INTEGER)):
         given = np.asarray(value, dtype=object).ravel()
-        if any(isinstance(number, int) and number != float(number) for number in given):
+        if any(isinstance(each, Integral) and int(each) != float(each) for each in given):
             raise ValueError(f"{name}: expected integers of at most {LARGEST_INTEGER}, got a larger one")
 
 
@@ -482,8 +508,8 @@ def _as_floating(array: AnyArray, name: str) -> AnyArray:
     """Return integers in the default floating dtype of their library, which has to hold each of them exactly."""
     xp = array_namespace(array)
     dtype = xp.__array_namespace_info__().default_dtypes()["real floating"]
-    if array.dtype.itemsize >= 4:
-        most = int(2 / xp.finfo(dtype).eps)
+    most = int(2 / xp.finfo(dtype).eps)
+    if 2 ** (8 * array.dtype.itemsize) > most:
         whole = xp.astype(array, xp.int64)  # beyond its range unsigned ones become negative
         least = 0 if xp.isdtype(array.dtype, "unsigned integer") else -most
         if _some((whole > most) | (whole < least), name):

@@ -22,10 +22,12 @@ from attnmath.checks import (
     real_array,
     rounded,
     silent,
+    untraced,
     wide,
 )
 
 
+@untraced
 def frequencies(d: int, base: float = 10000.0) -> Float[Numpy, "{d//2}"]:
     """Angular frequencies of the pairs of components, in radians for each position: base^(-2i/d), i = 0 ... d/2 - 1.
 
@@ -37,6 +39,7 @@ def frequencies(d: int, base: float = 10000.0) -> Float[Numpy, "{d//2}"]:
     return np.asarray(base ** (-np.arange(0, d, 2) / d))
 
 
+@untraced
 def sinusoidal(n: int, d: int, base: float = 10000.0) -> Float[Numpy, "{n} {d}"]:
     """Sinusoidal encodings of the positions 0 ... n - 1, one a row: (R.4), sines and cosines interleaved.
 
@@ -50,6 +53,7 @@ def sinusoidal(n: int, d: int, base: float = 10000.0) -> Float[Numpy, "{n} {d}"]
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)
 
 
+@untraced
 def shift_matrix(k: float, d: int, base: float = 10000.0) -> Float[Numpy, "{d} {d}"]:
     """The matrix M_k with PE(p + k) = M_k PE(p) for every position p: one rotation in each pair of components.
 
