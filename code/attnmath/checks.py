@@ -20,7 +20,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from numbers import Integral
 from pathlib import Path
@@ -164,21 +164,43 @@ def rounded(result: AnyArray, dtype: Any, names: str | None = None) -> AnyArray:
     return result if names is None else in_range(result, names)
 
 
+def as_given(array: AnyArray) -> Any:
+    """Context in which arrays keep their dtype: `torch.autocast` would change it, or refuse one that is not its own."""
+    if is_torch_array(array) and (torch := sys.modules["torch"]).is_autocast_enabled(array.device.type):
+        return torch.autocast(array.device.type, enabled=False)
+    return nullcontext()
+
+
 def matmul(a: AnyArray, b: AnyArray) -> AnyArray:
-    """Product of matrices in the dtype of its factors: `torch.autocast` would take half precision instead."""
-    if is_torch_array(a) and (torch := sys.modules["torch"]).is_autocast_enabled(a.device.type):
-        with torch.autocast(a.device.type, enabled=False):
-            return torch.matmul(a, b)
-    return array_namespace(a, b).matmul(a, b)
+    """Product of matrices in the dtype of its factors, under `torch.autocast` as well."""
+    with as_given(a):
+        return array_namespace(a, b).matmul(a, b)
 
 
-def concat(arrays: Iterable[AnyArray], axis: int) -> AnyArray:
-    """Join arrays of one dtype along an axis: `torch.autocast` refuses those of another half precision than its own."""
+def concat(arrays: Iterable[AnyArray], axis: int = 0) -> AnyArray:
+    """Join arrays of one dtype along an axis, under `torch.autocast` as well."""
     arrays = list(arrays)
-    if is_torch_array(arrays[0]) and (torch := sys.modules["torch"]).is_autocast_enabled(arrays[0].device.type):
-        with torch.autocast(arrays[0].device.type, enabled=False):
-            return torch.cat(arrays, dim=axis)
-    return array_namespace(*arrays).concat(arrays, axis=axis)
+    with as_given(arrays[0]):
+        return array_namespace(*arrays).concat(arrays, axis=axis)
+
+
+def stack(arrays: Iterable[AnyArray], axis: int = 0) -> AnyArray:
+    """Stack arrays of one dtype along a new axis, under `torch.autocast` as well."""
+    arrays = list(arrays)
+    with as_given(arrays[0]):
+        return array_namespace(*arrays).stack(arrays, axis=axis)
+
+
+def total(x: AnyArray, axis: int | tuple[int, ...], *, keepdims: bool = False) -> AnyArray:
+    """Sum along axes. Numpy adds one number after the other unless they are neighbours: float32 needs a wider sum.
+
+    >>> float(total(np.full((100_000, 2), 0.1, np.float32), axis=0)[0])
+    10000.0
+    """
+    in_turn = isinstance(x, np.ndarray) and not (isinstance(axis, int) and x.strides[axis] == x.itemsize)
+    if in_turn and x.dtype.itemsize < 8:
+        return np.sum(x, axis=axis, dtype=float, keepdims=keepdims).astype(x.dtype)
+    return array_namespace(x).sum(x, axis=axis, keepdims=keepdims)
 
 
 def untraced(function: Callable[Given, Named]) -> Callable[Given, Named]:
@@ -466,6 +488,20 @@ def exponent(x: Floats, axis: int | tuple[int, ...] | None = None) -> NDArray[An
     """
     top = np.max(np.abs(x), axis=axis, keepdims=axis is not None)
     return np.atleast_1d(np.frexp(top)[1])
+
+
+def power_of_two(array: AnyArray, by: AnyArray) -> AnyArray:
+    """Return an array times 2^by, for whole numbers of any size; in three steps, as 2^by itself may be out of range."""
+    xp, limit = array_namespace(array), math.frexp(float(array_namespace(array).finfo(array.dtype).max))[1] - 8
+    by = xp.clip(by, min=-3 * limit, max=3 * limit)
+    for share in (by // 3, by // 3, by - by // 3 * 2):
+        array = array * xp.ldexp(xp.ones(share.shape, dtype=array.dtype, device=device(array)), share)
+    return array
+
+
+def binary_exponents(array: AnyArray) -> AnyArray:
+    """Return the e with 2^(e-1) <= |number| < 2^e of each number, as constants; 0 for 0."""
+    return array_namespace(array).frexp(constant(array))[1]
 
 
 def unit_scaled(x: Floats, axis: int | tuple[int, ...] | None = None) -> Floats:

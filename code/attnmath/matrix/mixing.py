@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Float, Integer, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import as_numpy, describe, fits_memory, integers, matmul, positive_integer, root
+from attnmath.checks import as_numpy, concat, describe, fits_memory, integers, matmul, positive_integer, root, stack
 from attnmath.matrix.spectrum import row_stochastic
 
 
@@ -54,9 +54,9 @@ def dobrushin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     A = row_stochastic(A)
     xp = array_namespace(A)
     if A.ndim > 2:  # one matrix at a time stays in the cache
-        return xp.stack([dobrushin(A[i, ...]) for i in range(A.shape[0])])
+        return stack([dobrushin(A[i, ...]) for i in range(A.shape[0])])
     rows = [xp.max(xp.sum(xp.abs(A[i:, :] - A[i, None, :]), axis=-1)) for i in range(A.shape[0])]
-    return xp.max(xp.stack(rows)) / 2
+    return xp.max(stack(rows)) / 2
 
 
 def doeblin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
@@ -90,7 +90,7 @@ def distances_to_limit(A: Real[ArrayLike[Array], "n n"], steps: int) -> Float[Ar
     for _ in range(steps):
         found.append(xp.max(xp.abs(power)))
         power = matmul(power, rest)
-    return xp.stack(found)
+    return stack(found)
 
 
 def log_distances(A: Real[ArrayLike[Array], "n n"], doublings: int) -> Float[Array, "{doublings}+1"]:
@@ -115,7 +115,7 @@ def log_distances(A: Real[ArrayLike[Array], "n n"], doublings: int) -> Float[Arr
         found.append(log)
         power = power / xp.where(positive, size, xp.ones_like(size))
         power, log = matmul(power, power), 2 * log
-    return xp.stack(found)
+    return stack(found)
 
 
 def cycle_lengths(image: Integer[ArrayLike, "n"]) -> tuple[int, ...]:
@@ -188,6 +188,6 @@ def _eliminate(P: AnyArray) -> AnyArray:
         P = P[:k, :k] + inward[-1][:, None] * P[k, None, :k]
     pi = xp.ones(1, dtype=P.dtype, device=device(P))
     for column in reversed(inward):
-        pi = xp.concat([pi, xp.sum(pi * column)[None]])
+        pi = concat([pi, xp.sum(pi * column)[None]])
         pi = pi / xp.max(pi)
     return pi / xp.sum(pi)

@@ -13,7 +13,18 @@ from array_api_compat import array_namespace
 from jaxtyping import Complex, Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import about, derivable, describe, finite, in_range, real_array, rounding_of_sums, scalar, silent
+from attnmath.checks import (
+    about,
+    derivable,
+    describe,
+    finite,
+    in_range,
+    real_array,
+    rounding_of_sums,
+    scalar,
+    silent,
+    total,
+)
 
 
 def row_stochastic(A: Real[ArrayLike[Array], "... n n"], name: str = "A") -> Float[Array, "... n n"]:
@@ -79,7 +90,7 @@ def norm_bounds(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, "...
     """
     A = row_stochastic(A)
     xp = array_namespace(A)
-    columns = xp.sum(A, axis=-2)
+    columns = total(A, axis=-2)
     return xp.sqrt(1 + xp.mean((columns - 1) ** 2, axis=-1)), xp.sqrt(xp.max(columns, axis=-1))
 
 

@@ -35,6 +35,7 @@ from attnmath.checks import (
     same_batches,
     same_dtype,
     silent,
+    total,
     wide,
 )
 
@@ -67,7 +68,7 @@ def softmax(x: Real[ArrayLike[Array], "*shape"], *, axis: int = -1, temperature:
             weights = xp.exp(2 * _quotient(x / 2 - top / 2, temperature))
         else:
             weights = xp.exp(_quotient(x - top, temperature))
-        return rounded(weights / xp.sum(weights, axis=axis, keepdims=True), dtype)
+        return rounded(weights / total(weights, axis=axis, keepdims=True), dtype)
 
 
 def softmax_jacobian(y: Real[ArrayLike[Array], "... n"]) -> Float[Array, "... n n"]:

@@ -34,6 +34,7 @@ from attnmath.checks import (
     same_batches,
     same_dtype,
     silent,
+    total,
     wide,
 )
 from attnmath.operator.attention import attention, attention_weights, scores
@@ -256,9 +257,8 @@ def _layers(layers: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]], X: AnyArra
 
 def _summed_to(a: AnyArray, shape: Sequence[int]) -> AnyArray:
     """Undo broadcasting: sum over the axes along which an array of `shape` was repeated."""
-    xp = array_namespace(a)
     extra = a.ndim - len(shape)
     if extra:
-        a = xp.sum(a, axis=tuple(range(extra)))
+        a = total(a, axis=tuple(range(extra)))
     repeated = tuple(k for k, size in enumerate(shape) if size == 1 and a.shape[k] > 1)
-    return xp.sum(a, axis=repeated, keepdims=True) if repeated else a
+    return total(a, axis=repeated, keepdims=True) if repeated else a

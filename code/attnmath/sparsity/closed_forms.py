@@ -35,6 +35,7 @@ from attnmath.checks import (
     real_array,
     rounded,
     silent,
+    total,
     unit_scaled,
     wide,
 )
@@ -248,7 +249,8 @@ def _measure(a: AnyArray, axis: int) -> AnyArray:
     with silent():
         a = xp.abs(a)
         a = a / constant(xp.max(a, axis=axis, keepdims=True))
-        return xp.mean(a, axis=axis) / xp.sqrt(xp.mean(a * a, axis=axis))
+        n = a.shape[axis]
+        return total(a, axis=axis) / n / xp.sqrt(total(a * a, axis=axis) / n)
 
 
 def _ratio(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats]:

@@ -14,6 +14,7 @@ from jaxtyping import Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
+    concat,
     constant,
     describe,
     finite,
@@ -83,7 +84,7 @@ def attention_estimate(
     keys, step = xp.arange(m, device=device(K)), max(Q.shape[-2:])  # columns of I that take no more than Q K^T or K
     columns = (xp.astype(keys[:, None] == keys[low : low + step], K.dtype) for low in range(0, m, step))
     parts = [performer_attention(Q, K, V, features, scale=scale, causal=causal) for V in columns]
-    return xp.concat(parts, axis=-1)
+    return concat(parts, axis=-1)
 
 
 def performer_attention(
@@ -124,7 +125,7 @@ def performer_attention(
     xp, dtype = array_namespace(Q, K, V), V.dtype
     Q, K, V = wide(Q, K, V)
     with silent():
-        V = xp.concat([V, xp.ones_like(V[..., :1])], axis=-1)  # the last column sums the weights
+        V = concat([V, xp.ones_like(V[..., :1])], axis=-1)  # the last column sums the weights
         out = (_causal if causal else _all_keys)(Q, K, V, features, root, chunk)
         sums = in_range(out[..., -1:], "Q, K, scale, features")
         if bool(xp.any(sums == 0)):
@@ -147,7 +148,7 @@ def _all_keys(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, r
         shift = new
     shift = shift + 2 * features.offsets(Q)
     blocks = (Q[..., low : low + chunk, :] * root for low in range(0, Q.shape[-2], chunk))
-    return xp.concat([matmul(_query_features(features, block, shift), state) for block in blocks], axis=-2)
+    return concat([matmul(_query_features(features, block, shift), state) for block in blocks], axis=-2)
 
 
 def _causal(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, root: float, chunk: int) -> AnyArray:
@@ -185,7 +186,7 @@ def _causal(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, roo
         state = added if state is None else state * xp.matrix_transpose(xp.exp(shift - now)) + added
         shift = xp.maximum(now, top)
         state = state * xp.matrix_transpose(xp.exp(now - shift))
-    return xp.concat(out, axis=-2)
+    return concat(out, axis=-2)
 
 
 def _query_features(features: RandomFeatures, X: AnyArray, shift: AnyArray) -> AnyArray:
