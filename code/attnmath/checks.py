@@ -217,6 +217,29 @@ def untraced(function: Callable[Given, Named]) -> Callable[Given, Named]:
     return run
 
 
+def scaled_product(a: AnyArray, b: AnyArray, scale: float, *, late: bool = False) -> AnyArray:
+    """Return scale a b^T, infinite only where that is out of range, whatever the scale and the factors alone are.
+
+    late : whether the scale multiplies the product, rather than its first factor.
+    """
+    xp = array_namespace(a, b)
+    limits = xp.finfo(a.dtype)
+    tiny, most = float(limits.smallest_normal), float(limits.max)
+    rows = [xp.max(xp.abs(constant(x)), axis=-1, keepdims=True) for x in (a, b)]
+    sizes = [xp.where(x > 0, x, xp.ones_like(x)) for x in rows]
+    ends = [(scalar(xp.min(x)), scalar(xp.max(x))) for x in sizes]
+    low, high = min(scale, scale * ends[0][0]), max(scale, scale * ends[0][1])
+    if late:
+        low, high = min(low, scale * ends[0][0] * ends[1][0]), max(high, ends[0][1] * ends[1][1] * a.shape[-1])
+    if tiny / float(limits.eps) <= low and high <= most:
+        b = xp.matrix_transpose(b)
+        return scale * matmul(a, b) if late else matmul(a * scale, b)
+    mantissa, power = math.frexp(scale)
+    of_a, of_b = (binary_exponents(x) for x in rows)
+    product = matmul(power_of_two(a, -of_a) * mantissa, xp.matrix_transpose(power_of_two(b, -of_b)))
+    return power_of_two(product, of_a + xp.matrix_transpose(of_b) + power)
+
+
 def constant(array: AnyArray) -> AnyArray:
     """Return an array without its gradient: a shift, say, that has no part in the result."""
     return array.detach() if is_torch_array(array) else array
@@ -228,6 +251,15 @@ def derivable(array: AnyArray) -> AnyArray:
         array = array.view_as(array)  # the hook is not the caller's
         array.register_hook(lambda gradient: None if gradient is None else gradient.nan_to_num(0.0, 0.0, 0.0))
     return array
+
+
+def forward(result: AnyArray, names: str) -> AnyArray:
+    """Return a result, or raise an error if forward mode (`torch.func.jvp`) finds no derivative: no hook reaches it."""
+    if is_torch_array(result):
+        tangent = sys.modules["torch"].autograd.forward_ad.unpack_dual(result).tangent
+        if tangent is not None and not bool(tangent.isfinite().all()):
+            raise ValueError(f"{names}: expected a point with a derivative, for forward mode, got one without")
+    return result
 
 
 def root(square: AnyArray) -> AnyArray:

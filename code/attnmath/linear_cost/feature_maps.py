@@ -289,9 +289,11 @@ def _in_range_throughout(x: AnyArray, log_weights: Numbers) -> bool:
         return True
     shares = _shares(log_weights)
     logs = [math.log(share) if share > 0 else -math.inf for share in shares]
-    sums, terms = list(accumulate(logs)), range(len(logs))
-    largest = max(sums[k] + k * max(math.log(top), 0.0) for k in terms)
-    least = min(sums[k] + k * min(math.log(low), 0.0) - math.lgamma(k + 1) / 2 for k in terms)
+    sums = list(accumulate(logs))
+    # The products of the shares and components of one degree, and the same with one component more.
+    steps = [(k + more, total) for k, total in enumerate(sums) for more in (0, 1)]
+    largest = max(total + k * max(math.log(top), 0.0) for k, total in steps)
+    least = min(total + k * min(math.log(low), 0.0) - math.lgamma(k + 1) / 2 for k, total in steps)
     ends = math.log(float(limits.smallest_normal)), math.log(float(limits.max))
     return ends[0] < min(least, *logs) and max(largest, *logs) < ends[1]
 

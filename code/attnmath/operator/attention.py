@@ -34,6 +34,7 @@ from attnmath.checks import (
     rounded,
     same_batches,
     same_dtype,
+    scaled_product,
     silent,
     total,
     wide,
@@ -262,7 +263,7 @@ def _scores(Q: AnyArray, K: AnyArray, scale: float | None) -> tuple[AnyArray, An
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else positive(scale, "scale")
     Q, K = wide(Q, K)
     with silent():
-        return in_range(matmul(Q * scale, array_namespace(K).matrix_transpose(K)), names), dtype, names
+        return in_range(scaled_product(Q, K, scale), names), dtype, names
 
 
 def _weights(Q: AnyArray, K: AnyArray, mask: AnyArray | None, scale: float | None) -> tuple[AnyArray, Any]:

@@ -33,6 +33,7 @@ from attnmath.checks import (
     rounded,
     same_batches,
     same_dtype,
+    scaled_product,
     silent,
     total,
     wide,
@@ -121,9 +122,11 @@ def stage_gradients(
         dP = in_range(_summed_to(matmul(G, xp.matrix_transpose(V)), P.shape), "V, G")
         with about("V, G"):
             dS = softmax_pullback(P, dP)
+        dQ = scaled_product(dS, xp.matrix_transpose(K), factor, late=True)
+        dK = scaled_product(xp.matrix_transpose(dS), xp.matrix_transpose(Q), factor, late=True)
         return StageGradients(
-            Q=rounded(_summed_to(factor * matmul(dS, K), Q.shape), dtype, "K, V, G"),
-            K=rounded(_summed_to(factor * matmul(xp.matrix_transpose(dS), Q), K.shape), dtype, "Q, V, G"),
+            Q=rounded(_summed_to(dQ, Q.shape), dtype, "K, V, G"),
+            K=rounded(_summed_to(dK, K.shape), dtype, "Q, V, G"),
             V=rounded(_summed_to(matmul(xp.matrix_transpose(P), G), V.shape), dtype, "G"),
             S=rounded(dS, dtype, "V, G"),
             P=rounded(dP, dtype, "V, G"),

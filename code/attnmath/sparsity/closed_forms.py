@@ -182,6 +182,11 @@ def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real
     C: Floats = np.ldexp(covariance, -of_covariance)
     if not np.allclose(C, C.T, rtol=max(1e-5, 4 * eps)):
         raise ValueError("covariance: expected a symmetric matrix")
+    sizes = np.concatenate([q, mean, np.abs(C).ravel()])
+    if np.min(sizes, where=sizes > 0, initial=1.0) < 2.0**-250:  # a product may underflow where it is all there is
+        with silent():
+            (mean, of_mean), (C, of_covariance) = _largest_terms(q, mean, of_mean), _squares(q, C, of_covariance)
+        q = np.ones_like(q)
     signal, spread = float(q @ mean), float(q @ C @ q)
     if signal == 0:
         raise ValueError("q, mean: expected q.mean > 0, got 0: almost every attention weight is zero")
@@ -191,6 +196,22 @@ def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real
         raise ValueError(f"covariance: expected positive semi-definite, got q' C q = {spread:g} after scaling")
     with silent():
         return float(1 / np.hypot(1, np.ldexp(np.sqrt(max(spread, 0.0)) / signal, of_covariance // 2 - of_mean)))
+
+
+def _largest_terms(q: Floats, mean: Floats, power: int) -> tuple[Floats, int]:
+    """Return the terms q_i mean_i divided by a power of two, and its exponent with that of the mean."""
+    (q, of_q), (mean, of_mean) = np.frexp(q), np.frexp(mean)
+    terms, powers = q * mean, (of_q + of_mean).astype(int)
+    top = int(np.max(powers, where=terms != 0, initial=-(2**30)))
+    return np.ldexp(terms, powers - top), power + top
+
+
+def _squares(q: Floats, C: Floats, power: int) -> tuple[Floats, int]:
+    """Return the terms q_i C_ij q_j divided by a power of four, and the exponent of two with that of C."""
+    (q, of_q), (C, of_C) = np.frexp(q), np.frexp(C)
+    terms, powers = q[:, None] * C * q, (of_q[:, None] + of_C + of_q).astype(int)
+    top = int(np.max(powers, where=terms != 0, initial=-(2**30))) // 2 * 2
+    return np.ldexp(terms, powers - top), power + top
 
 
 def linear_independent(q: Real[ArrayLike, "d"], mean: float, deviation: float) -> float:

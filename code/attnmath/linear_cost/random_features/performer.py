@@ -8,7 +8,9 @@ the quotient, so both shifts leave the output as it is; and where all values are
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
+import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Real
 
@@ -34,6 +36,9 @@ from attnmath.checks import (
 )
 from attnmath.linear_cost.random_features.maps import RandomFeatures
 
+#: Features of `kernel_estimate` that are held at once, for queries and for keys.
+AT_ONCE = 2**20
+
 
 def kernel_estimate(
     X: Real[ArrayLike[Array], "... n d"], Y: Real[ArrayLike[Array], "... m d"], features: RandomFeatures
@@ -51,17 +56,31 @@ def kernel_estimate(
     fits_memory("X, Y", X.shape[-2], Y.shape[-2])
     xp, dtype = array_namespace(X, Y), X.dtype
     X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
+    of_a_row = math.prod(np.broadcast_shapes(X.shape[:-2], Y.shape[:-2])) * len(features.offset)
+    step = max(1, AT_ONCE // of_a_row)
     with silent():
-        values, exponents, rows = features.key_parts(Y)
-        exponents = exponents + rows
-        shift = constant(xp.max(exponents, axis=-2, keepdims=True))
-        F_k = _times(values, xp.exp(exponents - shift))
-        values, exponents, rows = features.query_parts(X)
-        exponents = exponents + (shift + 2 * features.offsets(X))
-        top = constant(xp.max(exponents, axis=-1, keepdims=True))
-        F_q = _times(values, xp.exp(exponents - top))
-        estimate = matmul(F_q, xp.matrix_transpose(F_k)) * xp.exp(rows + top)
+        estimate = concat(
+            (concat((_estimate(x, y, features) for y in _by_rows(Y, step)), axis=-1) for x in _by_rows(X, step)),
+            axis=-2,
+        )
         return rounded(in_range(estimate, "X, Y, features"), dtype, "X, Y, features")
+
+
+def _by_rows(X: AnyArray, step: int) -> Iterator[AnyArray]:
+    return (X[..., low : low + step, :] for low in range(0, X.shape[-2], step))
+
+
+def _estimate(X: AnyArray, Y: AnyArray, features: RandomFeatures) -> AnyArray:
+    xp = array_namespace(X, Y)
+    values, exponents, rows = features.key_parts(Y)
+    exponents = exponents + rows
+    shift = constant(xp.max(exponents, axis=-2, keepdims=True))
+    F_k = _times(values, xp.exp(exponents - shift))
+    values, exponents, rows = features.query_parts(X)
+    exponents = exponents + (shift + 2 * features.offsets(X))
+    top = constant(xp.max(exponents, axis=-1, keepdims=True))
+    F_q = _times(values, xp.exp(exponents - top))
+    return matmul(F_q, xp.matrix_transpose(F_k)) * xp.exp(rows + top)
 
 
 def attention_estimate(
