@@ -330,6 +330,17 @@ def silent() -> Any:
     return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
+def silently(function: Callable[Given, Named]) -> Callable[Given, Named]:
+    """Run all of a function within `silent`: one that takes products of numbers of any size throughout."""
+
+    @wraps(function)
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> Named:
+        with silent():
+            return function(*args, **kwargs)
+
+    return run
+
+
 @contextmanager
 def about(names: str) -> Iterator[None]:
     """Context in which an error of a function called on the way also names the caller's own arguments."""
@@ -536,6 +547,7 @@ def binary_exponents(array: AnyArray) -> AnyArray:
     return array_namespace(array).frexp(constant(array))[1]
 
 
+@silently
 def unit_scaled(x: Floats, axis: int | tuple[int, ...] | None = None) -> Floats:
     """Return x times the power of two that brings its largest modulus (along an axis) between 1/2 and 1."""
     scaled: Floats = np.ldexp(x, -exponent(x, axis))

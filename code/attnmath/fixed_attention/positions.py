@@ -24,6 +24,7 @@ from attnmath.checks import (
     real_array,
     rounded,
     silent,
+    silently,
     stack,
     untraced,
     wide,
@@ -60,6 +61,7 @@ def sinusoidal(n: int, d: int, base: float = 10000.0) -> Float[Numpy, "{n} {d}"]
 
 
 @untraced
+@silently
 def shift_matrix(k: float, d: int, base: float = 10000.0) -> Float[Numpy, "{d} {d}"]:
     """The matrix M_k with PE(p + k) = M_k PE(p) for every position p: one rotation in each pair of components.
 

@@ -104,7 +104,8 @@ def _centre(centre: ArrayLike | None, Q: AnyArray, causal: bool) -> AnyArray:
     if centre is None:
         if causal:
             raise ValueError("centre: expected a query to expand about (the mean of all queries knows the future)")
-        return total(*wide(Q), axis=-2, keepdims=True) / Q.shape[-2]
+        (Q,) = wide(Q)
+        return total(Q, axis=-2, keepdims=True) / Q.shape[-2]
     c = finite(real_array(centre, "centre", ndim=1), "centre")
     same_dtype(Q=Q, centre=c)
     if c.shape[0] != Q.shape[-1]:

@@ -13,10 +13,22 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Float, Integer, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import as_numpy, concat, describe, fits_memory, integers, matmul, positive_integer, root, stack
+from attnmath.checks import (
+    as_numpy,
+    concat,
+    describe,
+    fits_memory,
+    integers,
+    matmul,
+    positive_integer,
+    root,
+    silently,
+    stack,
+)
 from attnmath.matrix.spectrum import row_stochastic
 
 
+@silently
 def stationary_distribution(A: Real[ArrayLike[Array], "n n"]) -> Float[Array, "n"]:
     """The distribution pi with pi^T A = pi^T, for one row-stochastic matrix.
 
@@ -41,6 +53,7 @@ def stationary_distribution(A: Real[ArrayLike[Array], "n n"]) -> Float[Array, "n
     return xp.take(pi, xp.argsort(order), axis=0)
 
 
+@silently
 def dobrushin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     """Dobrushin's coefficient tau(A): half the largest l1 distance of two rows, in [0, 1].
 
@@ -59,6 +72,7 @@ def dobrushin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     return xp.max(stack(rows)) / 2
 
 
+@silently
 def doeblin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     """Doeblin's bound 1 - sum_j min_i A_ij on Dobrushin's coefficient.
 
@@ -74,6 +88,7 @@ def doeblin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     return xp.where(common < 1, 1 - common, xp.zeros_like(common))
 
 
+@silently
 def distances_to_limit(A: Real[ArrayLike[Array], "n n"], steps: int) -> Float[Array, "{steps}"]:
     """Largest entry of |A^k - 1 pi^T| for k = 1 ... steps, for one matrix.
 
@@ -93,6 +108,7 @@ def distances_to_limit(A: Real[ArrayLike[Array], "n n"], steps: int) -> Float[Ar
     return stack(found)
 
 
+@silently
 def log_distances(A: Real[ArrayLike[Array], "n n"], doublings: int) -> Float[Array, "{doublings}+1"]:
     """log of the Frobenius norm of A^k - 1 pi^T at k = 1, 2, 4, ..., 2^doublings, for one matrix.
 

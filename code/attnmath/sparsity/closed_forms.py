@@ -35,6 +35,7 @@ from attnmath.checks import (
     real_array,
     rounded,
     silent,
+    silently,
     total,
     unit_scaled,
     wide,
@@ -159,6 +160,7 @@ def identity(
     return _by_chunks(_log_identity if flag(log, "log") else _identity, t, rest)
 
 
+@silently
 def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real[ArrayLike, "d d"]) -> float:
     """S of non-negative linear attention a_j = q.k_j, article equation (8).
 
