@@ -108,7 +108,7 @@ def test_a_square_on_the_way_is_found() -> None:
 def test_one_row_of_a_block_needs_no_block_and_one_key_no_table() -> None:
     draws = np.random.default_rng(0)
     for draw in (projections.hadamard, projections.simplex, projections.orthogonal):
-        assert excess(draw, {"m": 1, "d": 1024, "rng": draws}, 2**17) < MULTIPLE
+        assert excess(draw, {"m": 1, "d": 4096, "rng": draws}, 2**17) < MULTIPLE
     one, many = draws.standard_normal((1, 1)), draws.standard_normal((4000, 1))
     for x, y in ((many, one), (one, many)):
         features = positive(draws.standard_normal((2000, 1)))

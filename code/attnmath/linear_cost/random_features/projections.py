@@ -132,15 +132,17 @@ def simplex(m: int, d: int, *, rng: np.random.Generator) -> Float[Numpy, "{m} {d
     m, d = _sizes(m, d)
     rng = generator(rng)
     full, rest = divmod(m, d)
-    turned = _gram_schmidt(rng.standard_normal((full, d, d)))
-    blocks = [turned - turned.mean(axis=-2, keepdims=True)] if full else []
+    if d == 1:
+        return _gram_schmidt(rng.standard_normal((m, d, d))).reshape(-1, d) * _norms(m, d, "chi", rng)
+    blocks = []
+    if full:
+        turned = _gram_schmidt(rng.standard_normal((full, d, d)))
+        blocks.append(turned - turned.mean(axis=-2, keepdims=True))
     if rest:
         # The sum of the d - rest rows that are not drawn is orthogonal to those that are: one row stands for them.
         rows = _gram_schmidt(rng.standard_normal((1, rest + 1, d)))
         centre = (rows[:, :rest].sum(axis=-2, keepdims=True) + math.sqrt(d - rest) * rows[:, rest:]) / d
         blocks.append(rows[:, :rest] - centre)
-    if d == 1:
-        return turned.reshape(-1, d) * _norms(m, d, "chi", rng)
     # The basis less its centre, brought to length 1.
     corners = np.concatenate([math.sqrt(d / (d - 1)) * block.reshape(-1, d) for block in blocks])
     return corners * _norms(m, d, "chi", rng)
