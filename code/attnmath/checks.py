@@ -208,9 +208,8 @@ def untraced(function: Callable[Given, Named]) -> Callable[Given, Named]:
 
     @wraps(function)
     def run(*args: Given.args, **kwargs: Given.kwargs) -> Named:
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.compiler.is_dynamo_compiling():
-            result: Named = torch.compiler.disable(function)(*args, **kwargs)
+        if "torch._dynamo" in sys.modules:  # not whether it traces now: it may give up here, and begin again inside
+            result: Named = sys.modules["torch"].compiler.disable(function)(*args, **kwargs)
             return result
         return function(*args, **kwargs)
 
