@@ -24,7 +24,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_torch_array
@@ -36,7 +36,8 @@ from attnmath.arrays import AnyArray
 Floats: TypeAlias = NDArray[Any]
 #: What a function takes and gives back.
 Named = TypeVar("Named")
-Given = ParamSpec("Given")
+#: A function, whose types a decorator keeps, those that depend on its arguments as well.
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: What stands in a table, and where.
 Key = TypeVar("Key")
@@ -203,17 +204,16 @@ def total(x: AnyArray, axis: int | tuple[int, ...], *, keepdims: bool = False) -
     return array_namespace(x).sum(x, axis=axis, keepdims=keepdims)
 
 
-def untraced(function: Callable[Given, Named]) -> Callable[Given, Named]:
+def untraced(function: Function) -> Function:
     """Let `torch.compile` run a function of numpy as it is: traced, its numbers would be those of torch, in float32."""
 
     @wraps(function)
-    def run(*args: Given.args, **kwargs: Given.kwargs) -> Named:
+    def run(*args: Any, **kwargs: Any) -> Any:
         if "torch._dynamo" in sys.modules:  # not whether it traces now: it may give up here, and begin again inside
-            result: Named = sys.modules["torch"].compiler.disable(function)(*args, **kwargs)
-            return result
+            return sys.modules["torch"].compiler.disable(function)(*args, **kwargs)
         return function(*args, **kwargs)
 
-    return run
+    return cast(Function, run)
 
 
 def scaled_product(a: AnyArray, b: AnyArray, scale: float, *, late: bool = False) -> AnyArray:
@@ -329,15 +329,15 @@ def silent() -> Any:
     return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
-def silently(function: Callable[Given, Named]) -> Callable[Given, Named]:
+def silently(function: Function) -> Function:
     """Run all of a function within `silent`: one that takes products of numbers of any size throughout."""
 
     @wraps(function)
-    def run(*args: Given.args, **kwargs: Given.kwargs) -> Named:
+    def run(*args: Any, **kwargs: Any) -> Any:
         with silent():
             return function(*args, **kwargs)
 
-    return run
+    return cast(Function, run)
 
 
 @contextmanager

