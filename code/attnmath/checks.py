@@ -19,10 +19,12 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from functools import wraps
+from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_torch_array
@@ -34,6 +36,8 @@ from attnmath.arrays import AnyArray
 Floats: TypeAlias = NDArray[Any]
 #: What a function takes and gives back.
 Named = TypeVar("Named")
+#: A function, whose types a decorator keeps, those that depend on its arguments as well.
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: What stands in a table, and where.
 Key = TypeVar("Key")
@@ -161,12 +165,78 @@ def rounded(result: AnyArray, dtype: Any, names: str | None = None) -> AnyArray:
     return result if names is None else in_range(result, names)
 
 
+def as_given(array: AnyArray) -> Any:
+    """Context in which arrays keep their dtype: `torch.autocast` would change it, or refuse one that is not its own."""
+    if is_torch_array(array) and (torch := sys.modules["torch"]).is_autocast_enabled(array.device.type):
+        return torch.autocast(array.device.type, enabled=False)
+    return nullcontext()
+
+
 def matmul(a: AnyArray, b: AnyArray) -> AnyArray:
-    """Product of matrices in the dtype of its factors: `torch.autocast` would take half precision instead."""
-    if is_torch_array(a) and (torch := sys.modules["torch"]).is_autocast_enabled(a.device.type):
-        with torch.autocast(a.device.type, enabled=False):
-            return torch.matmul(a, b)
-    return array_namespace(a, b).matmul(a, b)
+    """Product of matrices in the dtype of its factors, under `torch.autocast` as well."""
+    with as_given(a):
+        return array_namespace(a, b).matmul(a, b)
+
+
+def concat(arrays: Iterable[AnyArray], axis: int = 0) -> AnyArray:
+    """Join arrays of one dtype along an axis, under `torch.autocast` as well."""
+    arrays = list(arrays)
+    with as_given(arrays[0]):
+        return array_namespace(*arrays).concat(arrays, axis=axis)
+
+
+def stack(arrays: Iterable[AnyArray], axis: int = 0) -> AnyArray:
+    """Stack arrays of one dtype along a new axis, under `torch.autocast` as well."""
+    arrays = list(arrays)
+    with as_given(arrays[0]):
+        return array_namespace(*arrays).stack(arrays, axis=axis)
+
+
+def total(x: AnyArray, axis: int | tuple[int, ...], *, keepdims: bool = False) -> AnyArray:
+    """Sum along axes. Numpy adds one number after the other unless they are neighbours: float32 needs a wider sum.
+
+    >>> float(total(np.full((100_000, 2), 0.1, np.float32), axis=0)[0])
+    10000.0
+    """
+    in_turn = isinstance(x, np.ndarray) and not (isinstance(axis, int) and x.strides[axis] == x.itemsize)
+    if in_turn and x.dtype.itemsize < 8:
+        return np.sum(x, axis=axis, dtype=float, keepdims=keepdims).astype(x.dtype)
+    return array_namespace(x).sum(x, axis=axis, keepdims=keepdims)
+
+
+def untraced(function: Function) -> Function:
+    """Let `torch.compile` run a function of numpy as it is: traced, its numbers would be those of torch, in float32."""
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if "torch._dynamo" in sys.modules:  # not whether it traces now: it may give up here, and begin again inside
+            return sys.modules["torch"].compiler.disable(function)(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    return cast(Function, run)
+
+
+def scaled_product(a: AnyArray, b: AnyArray, scale: float, *, late: bool = False) -> AnyArray:
+    """Return scale a b^T, infinite only where that is out of range, whatever the scale and the factors alone are.
+
+    late : whether the scale multiplies the product, rather than its first factor.
+    """
+    xp = array_namespace(a, b)
+    limits = xp.finfo(a.dtype)
+    tiny, most = float(limits.smallest_normal), float(limits.max)
+    rows = [xp.max(xp.abs(constant(x)), axis=-1, keepdims=True) for x in (a, b)]
+    sizes = [xp.where(x > 0, x, xp.ones_like(x)) for x in rows]
+    ends = [(scalar(xp.min(x)), scalar(xp.max(x))) for x in sizes]
+    low, high = min(scale, scale * ends[0][0]), max(scale, scale * ends[0][1])
+    if late:
+        low, high = min(low, scale * ends[0][0] * ends[1][0]), max(high, ends[0][1] * ends[1][1] * a.shape[-1])
+    if tiny / float(limits.eps) <= low and high <= most:
+        b = xp.matrix_transpose(b)
+        return scale * matmul(a, b) if late else matmul(a * scale, b)
+    mantissa, power = math.frexp(scale)
+    of_a, of_b = (binary_exponents(x) for x in rows)
+    product = matmul(power_of_two(a, -of_a) * mantissa, xp.matrix_transpose(power_of_two(b, -of_b)))
+    return power_of_two(product, of_a + xp.matrix_transpose(of_b) + power)
 
 
 def constant(array: AnyArray) -> AnyArray:
@@ -180,6 +250,15 @@ def derivable(array: AnyArray) -> AnyArray:
         array = array.view_as(array)  # the hook is not the caller's
         array.register_hook(lambda gradient: None if gradient is None else gradient.nan_to_num(0.0, 0.0, 0.0))
     return array
+
+
+def forward(result: AnyArray, names: str) -> AnyArray:
+    """Return a result, or raise an error if forward mode (`torch.func.jvp`) finds no derivative: no hook reaches it."""
+    if is_torch_array(result):
+        tangent = sys.modules["torch"].autograd.forward_ad.unpack_dual(result).tangent
+        if tangent is not None and not bool(tangent.isfinite().all()):
+            raise ValueError(f"{names}: expected a point with a derivative, for forward mode, got one without")
+    return result
 
 
 def root(square: AnyArray) -> AnyArray:
@@ -248,6 +327,17 @@ def in_range(result: AnyArray, names: str) -> AnyArray:
 def silent() -> Any:
     """Context in which numpy does not warn of overflow: for results that `in_range` judges, and for exp(-inf) = 0."""
     return np.errstate(over="ignore", under="ignore", invalid="ignore")
+
+
+def silently(function: Function) -> Function:
+    """Run all of a function within `silent`: one that takes products of numbers of any size throughout."""
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with silent():
+            return function(*args, **kwargs)
+
+    return cast(Function, run)
 
 
 @contextmanager
@@ -442,6 +532,21 @@ def exponent(x: Floats, axis: int | tuple[int, ...] | None = None) -> NDArray[An
     return np.atleast_1d(np.frexp(top)[1])
 
 
+def power_of_two(array: AnyArray, by: AnyArray) -> AnyArray:
+    """Return an array times 2^by, for whole numbers of any size; in three steps, as 2^by itself may be out of range."""
+    xp, limit = array_namespace(array), math.frexp(float(array_namespace(array).finfo(array.dtype).max))[1] - 8
+    by = xp.clip(by, min=-3 * limit, max=3 * limit)
+    for share in (by // 3, by // 3, by - by // 3 * 2):
+        array = array * xp.ldexp(xp.ones(share.shape, dtype=array.dtype, device=device(array)), share)
+    return array
+
+
+def binary_exponents(array: AnyArray) -> AnyArray:
+    """Return the e with 2^(e-1) <= |number| < 2^e of each number, as constants; 0 for 0."""
+    return array_namespace(array).frexp(constant(array))[1]
+
+
+@silently
 def unit_scaled(x: Floats, axis: int | tuple[int, ...] | None = None) -> Floats:
     """Return x times the power of two that brings its largest modulus (along an axis) between 1/2 and 1."""
     scaled: Floats = np.ldexp(x, -exponent(x, axis))
@@ -474,7 +579,7 @@ def _exact_list(value: Any, array: Floats, name: str) -> None:
     """Raise an error for integers in a list that the numbers beside them made floats, if that changed one of them."""
     if array.dtype.kind == "f" and bool(np.any(np.abs(array) >= LARGEST_INTEGER)):
         given = np.asarray(value, dtype=object).ravel()
-        if any(isinstance(number, int) and number != float(number) for number in given):
+        if any(isinstance(each, Integral) and int(each) != float(each) for each in given):
             raise ValueError(f"{name}: expected integers of at most {LARGEST_INTEGER}, got a larger one")
 
 
@@ -482,8 +587,8 @@ def _as_floating(array: AnyArray, name: str) -> AnyArray:
     """Return integers in the default floating dtype of their library, which has to hold each of them exactly."""
     xp = array_namespace(array)
     dtype = xp.__array_namespace_info__().default_dtypes()["real floating"]
-    if array.dtype.itemsize >= 4:
-        most = int(2 / xp.finfo(dtype).eps)
+    most = int(2 / xp.finfo(dtype).eps)
+    if 2 ** (8 * array.dtype.itemsize) > most:
         whole = xp.astype(array, xp.int64)  # beyond its range unsigned ones become negative
         least = 0 if xp.isdtype(array.dtype, "unsigned integer") else -most
         if _some((whole > most) | (whole < least), name):

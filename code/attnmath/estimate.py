@@ -24,6 +24,7 @@ from attnmath.checks import (
     number,
     positive_integer,
     silent,
+    silently,
     unit_scaled,
 )
 
@@ -49,6 +50,7 @@ class Estimate:
         if broadcast(value=value, standard_error=error)[0].shape != value.shape:
             raise ValueError(f"standard_error: expected no more numbers than the values, got shape {error.shape}")
 
+    @silently
     def interval(self, z: float = 1.96) -> tuple[Float[Numpy, "*shape"] | float, Float[Numpy, "*shape"] | float]:
         """Return value - z * error and value + z * error; z = 1.96 covers 95 % of a normal law."""
         z = number(z, "z")
@@ -64,6 +66,7 @@ class Estimate:
         return f"{float(self.value):.4g} ± {float(self.standard_error):.2g}"
 
 
+@silently
 def mean(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     """Sample mean along the first axis, with standard error s / sqrt(N).
 
@@ -80,6 +83,7 @@ def mean(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     return _estimate(y.mean(axis=0), deviation / np.sqrt(len(x)), power[0])
 
 
+@silently
 def variance(samples: Real[ArrayLike, "N ..."]) -> Estimate:
     """Unbiased sample variance along the first axis, with its standard error.
 
@@ -133,6 +137,7 @@ def stack(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(np.stack([e.value for e in estimates]), np.stack([e.standard_error for e in estimates]))
 
 
+@silently
 def slope(x: Real[ArrayLike, "N"], y: Real[ArrayLike, "N"]) -> Estimate:
     """Least-squares slope of y against x, with the standard error of ordinary regression.
 

@@ -328,8 +328,15 @@ def test_the_norm_of_a_layer_has_its_epsilon(tmp_path: Path) -> None:
         ({"model_type": "ernie"}, "model_type: expected one of bert, roberta, xlm-roberta, camembert, got 'ernie'"),
         ({"model_type": None}, "model_type: expected one of .*, got None"),
         ({"pad_token_id": 1}, "model_type: expected one of .* beside pad_token_id = 1, got none"),
-        ({"architectures": ["JinaBertModel"]}, "architectures: expected names of classes that begin with Bert, got"),
-        ({"architectures": "BertModel"}, "architectures: expected names of classes that begin with Bert, got"),
+        ({"architectures": ["BertWithRotary"]}, "architectures: expected some of BertModel, "),
+        ({"architectures": ["BertGenerationEncoder"]}, "architectures: expected some of BertModel, "),
+        (
+            {"model_type": "roberta", "architectures": ["RobertaPreLayerNormModel"]},
+            "architectures: expected some of RobertaModel, ",
+        ),
+        ({"architectures": [["BertModel"]]}, "architectures: expected some of BertModel, "),
+        ({"architectures": ["JinaBertModel"]}, "architectures: expected some of BertModel, "),
+        ({"architectures": "BertModel"}, "architectures: expected some of BertModel, "),
         (
             {"position_embedding_type": "relative_key"},
             "position_embedding_type: .* got 'relative_key'",

@@ -10,7 +10,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,15 @@ import pytest
 from backends import torch_or_skip
 
 from attnmath.checks import Fixed
+from attnmath.fixed_attention.positions import frequencies, rotary, shift_matrix, sinusoidal
+from attnmath.linear_cost.feature_maps import (
+    cosine_reweighted,
+    polynomial_features,
+    power_series_features,
+    taylor_features,
+)
+from attnmath.linear_cost.random_features.maps import gerf, trigonometric
+from attnmath.linear_cost.random_features.performer import kernel_estimate, performer_attention
 from attnmath.operator.attention import softmax
 
 PUBLIC = hostile.public_functions()
@@ -184,3 +193,84 @@ def test_threads_do_not_disturb_one_another() -> None:
     with ThreadPoolExecutor(4) as pool:
         for name, got in pool.map(lambda name: (name, outcome(name)), sorted(NAMES * 2)):
             assert_same(got, want[name], roundings=8)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", IN_KIND)
+def test_autocast_to_the_other_half_precision_changes_nothing(name: str, kind: str) -> None:
+    torch = torch_or_skip()
+    other = torch.bfloat16 if kind == "float16" else torch.float16
+
+    def given() -> dict[str, Any]:
+        arguments = formats.renewed(arguments_of(name))
+        return {k: formats.mapped(v, lambda a: torch.tensor(a).to(getattr(torch, kind))) for k, v in arguments.items()}
+
+    try:
+        want = called(name, given())
+    except (TypeError, ValueError):  # linear algebra takes no half precision
+        return
+    with torch.autocast("cpu", dtype=other):
+        assert_same(parts_in_single(called(name, given())), parts_in_single(want))
+
+
+def parts_in_single(result: Any) -> list[Any]:
+    """Return the tensors of a result in single precision, which numpy knows."""
+    if hasattr(result, "detach"):
+        return [result.float()] if result.is_floating_point() else [result]
+    if isinstance(result, dict | list | tuple):
+        return [a for part in (result.values() if isinstance(result, dict) else result) for a in parts_in_single(part)]
+    return parts_in_single(list(vars(result).values())) if hasattr(result, "__dict__") else [np.asarray(result)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numpys_errors_are_kept_inside_where_entries_are_of_mixed_sizes(name: str) -> None:
+    for large, small in ((1.0, 1e-200), (1e200, 1e-200), (1e300, 1e-300), (1.0, 1e-310)):
+
+        def mixed(value: np.ndarray, large: float = large, small: float = small) -> np.ndarray:
+            if value.dtype.kind != "f" or not value.ndim:
+                return value
+            factors = np.where(np.arange(value.size) % 2, small, large).reshape(value.shape)
+            with np.errstate(all="ignore"):
+                changed = value * factors
+                return formats.normalised(changed / large) if formats.is_stochastic(value) else changed
+
+        given = {key: formats.mapped(value, mixed) for key, value in arguments_of(name).items()}
+        try:
+            with np.errstate(all="raise"):
+                called(name, given)
+        except (TypeError, ValueError):
+            continue
+
+
+def test_a_small_shift_underflows_in_silence() -> None:
+    with np.errstate(all="raise"):
+        assert shift_matrix(1e-310, 4)[0, 1] == 1e-310
+
+
+COMPILED: dict[str, Callable[[Any], Any]] = {
+    "rotary": lambda x: rotary(x, positions=[10**9 + 1, 3, 2**20 + 1]),
+    "cosine": cosine_reweighted,
+    "taylor": lambda x: taylor_features(x, 3),
+    "polynomial": lambda x: polynomial_features(x, 3),
+    "series": lambda x: power_series_features(x, [0.1, 0.0, 0.3]),
+    "performer": lambda x: performer_attention(x, x, x, gerf(np.ones((3, 4)) / 3, -0.1)),
+    "estimate": lambda x: kernel_estimate(x, x, trigonometric(np.ones((3, 4)) / 3)),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_compiled_function_keeps_the_tables_of_numpy(name: str) -> None:
+    torch, function = torch_or_skip(), COMPILED[name]
+    x = torch.tensor(hostile.rows(3, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.testing.assert_close(torch.compile(function, backend="eager")(x), function(x), rtol=1e-14, atol=1e-14)
+
+
+def test_compiled_tables_are_in_double_precision() -> None:
+    torch = torch_or_skip()
+    calls: list[Callable[[], Any]] = [lambda: frequencies(8), lambda: sinusoidal(9, 4), lambda: shift_matrix(3.5, 4)]
+    for call in calls:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert_same(torch.compile(call, backend="eager")(), call())

@@ -17,6 +17,8 @@ import pytest
 from backends import torch_or_skip
 
 from attnmath.checks import derivable
+from attnmath.linear_cost.random_features.optimal import optimal_aderf
+from attnmath.matrix.spectrum import eigenvector_condition, log_determinant
 
 STEP = 1e-6
 
@@ -195,3 +197,30 @@ def test_half_of_a_derivative_and_a_nan_are_found() -> None:
     assert "nan" in wrong(lambda x: x * torch.sqrt(x**2), at, moves, strict=True, edge=False)
     assert wrong(lambda x: torch.sqrt(derivable(x) ** 2), at, moves, strict=True, edge=False) == ""
     assert wrong(torch.abs, at, moves, strict=True, edge=False) == ""
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit")  # torch's own, of its first use of forward mode
+def test_forward_mode_gives_the_derivative_or_says_that_there_is_none() -> None:
+    torch = torch_or_skip()
+    eye, move = torch.eye(2, dtype=torch.float64), torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
+    singular = torch.full((2, 2), 0.5, dtype=torch.float64)
+
+    def log(A: Any) -> Any:
+        return log_determinant(A)[1]
+
+    for found in (torch.func.grad(log)(singular), torch.func.jacrev(log)(singular)):
+        assert not found.any()
+    assert torch.func.jvp(log, (singular,), (move,)) == (-np.inf, 0)
+    both = torch.stack([move, singular])
+    grad = torch.func.grad(lambda A: log(A)[0])(both)
+    torch.testing.assert_close(grad[0], torch.linalg.inv(move).mT)
+    assert not grad[1].any()
+    for function in (eigenvector_condition, lambda A: optimal_aderf(A, eye)[1]):
+        with pytest.raises(
+            ValueError, match=r"^[\w, ]+: .*expected a point with a derivative, for forward mode[^\n]*$"
+        ):
+            torch.func.jvp(function, (eye,), (move,))
+        ahead, behind = (function(move + step * eye) for step in (STEP, -STEP))
+        torch.testing.assert_close(
+            torch.func.jvp(function, (move,), (eye,))[1], (ahead - behind) / 2 / STEP, rtol=1e-6, atol=1e-6
+        )

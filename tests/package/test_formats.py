@@ -20,13 +20,18 @@ import pytest
 from array_api_compat import is_torch_array
 from backends import torch_or_skip
 
-from attnmath.checks import precision
-from attnmath.fixed_attention.frozen_heads import inputs_for
-from attnmath.linear_cost.kernels import elu_plus_one, linear_attention_recurrent
+from attnmath.checks import precision, total
+from attnmath.encoder_decoder.bidirectional import mean_row_cosine
+from attnmath.figures import attention_heatmap
+from attnmath.fixed_attention.frozen_heads import inputs_for, logit_moments
+from attnmath.linear_cost.expansion import expanded_attention
+from attnmath.linear_cost.feature_maps import power_series_features
+from attnmath.linear_cost.kernels import elu_plus_one, linear_attention, linear_attention_recurrent
 from attnmath.matrix.rank import numerical_rank
-from attnmath.operator.attention import scores
+from attnmath.operator.attention import attention_weights, scores, softmax
+from attnmath.operator.gradients import stage_gradients
 from attnmath.operator.online import merge, online_attention, summarise
-from attnmath.sparsity import linear
+from attnmath.sparsity import linear, sparsity
 
 FEW, MANY = 8, 64
 SINGLE = float(np.finfo(np.float32).eps)
@@ -319,3 +324,103 @@ def test_running_sums_do_not_stall_in_half_precision(dtype: str) -> None:
     halves = [summarise(one[:1].mT @ one.mT[:1], v)] * 2
     both = merge(*halves)
     assert both.l == 2 * n and both.o / both.l == 0.5
+
+
+@pytest.mark.parametrize("value", [[np.int64(2**53 + 1), 0.5], [[1.5, np.uint64(2**53 + 1)]]])
+def test_an_integer_of_numpy_in_a_list_is_not_rounded_either(value: Any) -> None:
+    with pytest.raises(ValueError, match="x: expected integers of at most"):
+        elu_plus_one(value)
+
+
+@pytest.mark.parametrize("default, most", [("float16", 2**11), ("bfloat16", 2**8)])
+def test_integers_become_the_default_dtype_only_where_it_holds_them(default: str, most: int) -> None:
+    torch = torch_or_skip()
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(getattr(torch, default))
+    try:
+        for dtype in (torch.int16, torch.int32, torch.int64):
+            assert elu_plus_one(torch.tensor([most - 1, -most], dtype=dtype)).shape == (2,)
+            for value in (most + 1, -most - 1):
+                with pytest.raises(ValueError, match=f"x: expected integers of at most {most}, as torch.{default}"):
+                    elu_plus_one(torch.tensor([value], dtype=dtype))
+        assert elu_plus_one(torch.tensor([255], dtype=torch.uint8)).dtype == getattr(torch, default)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def test_sums_down_columns_keep_the_digits_of_the_format() -> None:
+    n = 100_000
+    k, v = np.full((n, 2), 0.1, np.float32), np.stack([np.linspace(0.1, 1, n, dtype=np.float32)] * 2, axis=1)
+    assert mean_row_cosine(np.ones((n, 2), np.float32)) == pytest.approx(1, abs=8 * SINGLE)
+    for out in (
+        linear_attention(k[:1], k, v),
+        linear_attention(k, k, v, causal=True)[-1:],
+        expanded_attention(k[:1], k, v),
+    ):
+        np.testing.assert_allclose(out, 0.55, rtol=64 * SINGLE)
+    np.testing.assert_allclose(softmax(k, axis=0) * n, 1, rtol=8 * SINGLE)
+    np.testing.assert_allclose(sparsity(v, axis=0), sparsity(v.astype(float), axis=0), rtol=8 * SINGLE)
+    np.testing.assert_allclose(total(v[None], (0, 1)), v.sum(axis=0, dtype=float), rtol=SINGLE)
+    assert total(k.T, axis=-1)[0] == total(k, axis=0, keepdims=True)[0, 0]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("size, scale", [(1e25, 1e-50), (1e-25, 1e50), (1e30, 1e-60), (1e-38, 1e76), (1e38, 1e-76)])
+def test_a_scale_outside_of_the_range_counts_with_what_it_multiplies(library: str, size: float, scale: float) -> None:
+    Q, V = (of_kind(a, library, "float32") for a in (np.diag([size, 2 * size]), np.eye(2)))
+    want = np.diag([1.0, 4.0])
+    P = softmax(want)
+    np.testing.assert_allclose(np.asarray(scores(Q, Q, scale=scale)), want, rtol=8 * SINGLE)
+    for weights in (attention_weights(Q, Q, scale=scale), online_attention(Q, Q, V, scale=scale)):
+        np.testing.assert_allclose(np.asarray(weights), P, rtol=32 * SINGLE)
+    found = stage_gradients(Q, Q, V, V, scale=scale)
+    dS = P * (np.eye(2) - np.sum(P * np.eye(2), axis=-1, keepdims=True))
+    for got, product in ((found.Q, dS @ np.diag([1.0, 2.0])), (found.K, dS.T @ np.diag([1.0, 2.0]))):
+        with np.errstate(over="ignore"):
+            unit = scale * size
+        np.testing.assert_allclose(np.asarray(got) / unit, product, rtol=64 * SINGLE, atol=64 * SINGLE)
+
+
+def test_a_product_beyond_the_range_is_still_refused() -> None:
+    with pytest.raises(ValueError, match="Q, K, scale: expected a result within the range of float32"):
+        scores(np.full((1, 1), 1e25, np.float32), np.full((1, 1), 1e25, np.float32), scale=1.0)
+    assert scores([[1e300]], [[1e-300]], scale=1e10)[0, 0] == pytest.approx(1e10)
+    assert not np.any(scores([[0.0]], [[0.0]], scale=1e300))
+
+
+@pytest.mark.parametrize("library, dtype", [("numpy", "float16"), ("numpy", "float32"), ("numpy", "float64"),
+                                            ("torch", "bfloat16"), ("torch", "float32")])  # fmt: skip
+def test_features_leave_the_range_only_where_they_themselves_do(library: str, dtype: str) -> None:
+    for x, c in (([2.0], [1e-10, 1.0]), ([2.0], [1e-90, 1.0]), ([1e-26], [1e-40, 1e20]), ([1e-6, 4.0], [0, 1e6, 1.0])):
+        given = of_kind(np.array(x), library, dtype)
+        got = power_series_features(given, c)
+        got, x = (np.asarray(a.double() if is_torch_array(a) else a, dtype=float) for a in (got, given))
+        powers = [[1.0], x, [x[0] ** 2, *([2**0.5 * x[0] * x[1], x[1] ** 2] if len(x) == 2 else [])]]
+        want = np.concatenate([np.sqrt(c[k]) * np.asarray(powers[k]) for k in range(len(c)) if c[k] > 0])
+        least = {"float16": 2.0**-24}.get(dtype, 2.0**-149)
+        np.testing.assert_allclose(got, want, rtol=64 * EPS[dtype], atol=least)
+    fine = power_series_features([1e-160, 1e150], [0.0, 0.0, 1.0])
+    np.testing.assert_allclose(fine[1:], [2**0.5 * 1e-10, 1e300], rtol=1e-12)
+    x = np.random.default_rng(0).standard_normal((4, 3))
+    for kernel in ([1e-300, 2.0, 1e-290], [1.0, 2.0, 3.0]):
+        phi = power_series_features(x, kernel)
+        np.testing.assert_allclose(phi @ phi.T, sum(a * (x @ x.T) ** k for k, a in enumerate(kernel)), rtol=1e-12)
+
+
+def test_sizes_of_one_argument_may_differ_from_entry_to_entry() -> None:
+    spread = [[0.0, 0.0], [0.0, 3.0]]
+    for q in ([1e200, 1.0], [1.0, 1e-200], [1e300, 1e-300], [1.0, 1.0]):
+        assert linear(q, [0.0, 1.0], spread) == 0.5
+    for shared in (False, True):
+        small = logit_moments([1e-170, 0.0], [1e150, 0.0], 1, shared=shared)
+        one = logit_moments([1.0, 0.0], [1.0, 0.0], 1, shared=shared)
+        np.testing.assert_allclose(small, (one.mean * 1e-20, one.variance * 1e-40), rtol=1e-12)
+
+
+def test_a_heatmap_takes_the_rows_of_a_coarse_format() -> None:
+    torch = torch_or_skip()
+    weights = torch.full((1, 300), 1 / 300).bfloat16()
+    assert abs(float(weights.double().sum()) - 1) > 1e-3
+    attention_heatmap(weights)
+    with pytest.raises(ValueError, match="weights: expected non-negative rows that sum to 1"):
+        attention_heatmap(weights.double() * 1.01)

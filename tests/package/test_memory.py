@@ -16,6 +16,9 @@ import numpy as np
 import pytest
 
 from attnmath.checks import MULTIPLE, WORKING_SPACE
+from attnmath.linear_cost.random_features import projections
+from attnmath.linear_cost.random_features.maps import positive
+from attnmath.linear_cost.random_features.performer import kernel_estimate
 from attnmath.matrix.patterns import window_mask
 from attnmath.operator.attention import jacobian_norm
 from attnmath.operator.gaussian_rows import LONGEST, WIDEST, mean_entropy
@@ -100,3 +103,13 @@ def test_a_square_on_the_way_is_found() -> None:
         return (x[:, None] * (1 - np.eye(len(x)))).sum(axis=1)
 
     assert excess(off_diagonal, {"x": np.ones(500)}, 2**17) > MULTIPLE
+
+
+def test_one_row_of_a_block_needs_no_block_and_one_key_no_table() -> None:
+    draws = np.random.default_rng(0)
+    for draw in (projections.hadamard, projections.simplex, projections.orthogonal):
+        assert excess(draw, {"m": 1, "d": 4096, "rng": draws}, 2**17) < MULTIPLE
+    one, many = draws.standard_normal((1, 1)), draws.standard_normal((4000, 1))
+    for x, y in ((many, one), (one, many)):
+        features = positive(draws.standard_normal((2000, 1)))
+        assert excess(kernel_estimate, {"X": x, "Y": y, "features": features}, WORKING_SPACE) < MULTIPLE

@@ -77,3 +77,17 @@ def test_errors_name_the_argument() -> None:
         rotary(np.full((2, 2), 1.7e308), positions=[0, 5])
     with pytest.raises(ValueError, match="n, d: expected a result of at most"):
         sinusoidal(2**20, 2**10)
+
+
+def test_positions_whose_angles_are_rounding_are_refused() -> None:
+    X = np.ones((1, 2))
+    assert rotary(X, positions=[2**30]).shape == (1, 2)
+    assert shift_matrix(-(2.0**30), 2).shape == (2, 2)
+    for call, name in (
+        (lambda: rotary(X, positions=[10**12]), "positions"),
+        (lambda: rotary(X, positions=[-(2**30) - 1]), "positions"),
+        (lambda: shift_matrix(1e12, 2), "k"),
+        (lambda: shift_matrix(-(2.0**30) - 1, 2), "k"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name}: expected .* of at most 1073741824, got"):
+            call()

@@ -39,21 +39,29 @@ _UNREAD = re.compile(r"embeddings\.(position_ids|token_type_ids)|(pooler|cls|lm_
 
 @dataclass(frozen=True)
 class _Family:
-    """Models of one model_type: how their classes and their parameters begin, and where their positions do.
+    """Models of one model_type: their classes, how their parameters begin, and where their positions do.
 
     after_padding : positions count from the number of the padding token on, as RoBERTa's do.
     """
 
-    classes: str
+    classes: tuple[str, ...]
     prefix: str
     after_padding: bool
 
 
+#: What stands on top of the encoder, by the ends of the names of the classes that transformers has.
+_TOPS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForMultipleChoice", "ForTokenClassification",
+         "ForQuestionAnswering")  # fmt: skip
+_BERT = (*(f"Bert{top}" for top in _TOPS), "BertForPreTraining", "BertForNextSentencePrediction", "BertLMHeadModel")
+_ROBERTA, _XLM, _CAMEMBERT = (
+    (*(f"{name}{top}" for top in _TOPS), f"{name}ForCausalLM") for name in ("Roberta", "XLMRoberta", "Camembert")
+)
+
 FAMILIES = {
-    "bert": _Family("Bert", "bert.", after_padding=False),
-    "roberta": _Family("Roberta", "roberta.", after_padding=True),
-    "xlm-roberta": _Family("XLMRoberta", "roberta.", after_padding=True),
-    "camembert": _Family("Camembert", "roberta.", after_padding=True),
+    "bert": _Family(_BERT, "bert.", after_padding=False),
+    "roberta": _Family(_ROBERTA, "roberta.", after_padding=True),
+    "xlm-roberta": _Family(_XLM, "roberta.", after_padding=True),
+    "camembert": _Family(_CAMEMBERT, "roberta.", after_padding=True),
 }
 
 
@@ -158,9 +166,9 @@ def _family(config: Mapping[str, Any]) -> _Family:
     if "model_type" not in config and (padding := config.get("pad_token_id", 0)) != 0:  # RoBERTa's is 1
         expected = f"expected one of {', '.join(FAMILIES)} beside pad_token_id = {padding!r}"
         raise ValueError(f"directory: config.json: model_type: {expected}, got none")
-    begin = FAMILIES[kind].classes
-    if not isinstance(classes, list) or not all(isinstance(one, str) and one.startswith(begin) for one in classes):
-        expected = f"expected names of classes that begin with {begin}"
+    known = FAMILIES[kind].classes
+    if not isinstance(classes, list) or not all(one in known for one in classes):
+        expected = f"expected some of {', '.join(known)}"
         raise ValueError(f"directory: config.json: architectures: {expected}, got {classes!r}")
     return FAMILIES[kind]
 

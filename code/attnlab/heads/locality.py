@@ -11,7 +11,7 @@ from jaxtyping import Int, Real
 from numpy.typing import NDArray
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import exponent, floats, positive_integer
+from attnmath.checks import exponent, floats, positive_integer, silently
 from attnmath.estimate import Estimate
 
 #: Kinds of symbols that a text may have at most.
@@ -68,6 +68,7 @@ def pair_counts(
     return np.stack([np.bincount(row, minlength=kinds**2) for row in pairs]).reshape(blocks, kinds, kinds)
 
 
+@silently
 def mutual_information(counts: Real[ArrayLike, "kinds kinds"]) -> float:
     """Mutual information in bits of two symbols whose pairs are counted; the shares are taken as probabilities.
 

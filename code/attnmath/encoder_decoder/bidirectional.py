@@ -25,6 +25,7 @@ from attnmath.checks import (
     real_array,
     rounded,
     silent,
+    total,
     wide,
 )
 from attnmath.matrix.spectrum import square
@@ -93,7 +94,7 @@ def mean_row_cosine(A: Real[ArrayLike[Array], "... n m"]) -> Float[Array, "..."]
         A = A / largest  # so that squares keep their range
         A = A / xp.sqrt(xp.sum(A**2, axis=-1, keepdims=True))
         # The squared length of the sum of n unit rows is n plus the cosines of all ordered pairs.
-        return rounded((xp.sum(xp.sum(A, axis=-2) ** 2, axis=-1) - n) / (n * (n - 1)), dtype)
+        return rounded((xp.sum(total(A, axis=-2) ** 2, axis=-1) - n) / (n * (n - 1)), dtype)
 
 
 def uniform_causal_bounds(n: int) -> tuple[float, float]:

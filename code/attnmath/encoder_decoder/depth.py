@@ -8,10 +8,22 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import about, centred, fits_memory, flag, floats, generator, positive_integer, silent, unit_scaled
+from attnmath.checks import (
+    about,
+    centred,
+    fits_memory,
+    flag,
+    floats,
+    generator,
+    positive_integer,
+    silent,
+    silently,
+    unit_scaled,
+)
 from attnmath.operator.attention import attention
 
 
+@silently
 def relative_residual(X: Real[ArrayLike, "... n d"]) -> Float[Numpy, "..."]:
     """How far the rows of X are from being alike: |X - 1 m^T| / |X| with the mean row m, between 0 and 1.
 

@@ -13,7 +13,7 @@ from jaxtyping import Float, Real
 from numpy.typing import NDArray
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import floats, in_range, non_negative_integer, positive_integer, same_batches, silent
+from attnmath.checks import floats, in_range, non_negative_integer, positive_integer, same_batches, silent, silently
 from attnmath.operator.attention import softmax
 
 Floats = NDArray[Any]
@@ -65,6 +65,7 @@ def low_rank_plus_sparse(A: Real[ArrayLike, "... n m"], r: int, kept: int, *, ro
     return LowRankPlusSparse(low, sparse)
 
 
+@silently
 def linformer_weights(
     Q: Real[ArrayLike, "... n d_k"], K: Real[ArrayLike, "... m d_k"], E: Real[ArrayLike, "... r m"],
     F: Real[ArrayLike, "... r m"],

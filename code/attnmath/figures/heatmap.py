@@ -9,7 +9,7 @@ from jaxtyping import Bool, Real
 from matplotlib.axes import Axes
 
 from attnmath.arrays import ArrayLike
-from attnmath.checks import flag
+from attnmath.checks import flag, precision
 from attnmath.figures.drawing import axes_or_new, number, numbers, token_labels, truths, words
 from attnmath.figures.lettering import as_they_are, legible
 
@@ -51,7 +51,9 @@ def attention_heatmap(
     font is installed for; the title may hold mathematics.
     """
     P = numbers(weights, "weights", ndim=2)
-    if np.any(P < 0) or np.any(np.abs(P.sum(axis=1) - 1) > 1e-3):
+    # The rows of a coarse format are as far off as its rounding makes them.
+    allowed = min(0.5, max(1e-3, 4 * (P.shape[1] + 1) * precision(weights)))
+    if np.any(P < 0) or np.any(np.abs(P.sum(axis=1) - 1) > allowed):
         raise ValueError("weights: expected non-negative rows that sum to 1")
     query_labels = token_labels(query_labels, "query_labels", P.shape[0])
     key_labels = token_labels(key_labels, "key_labels", P.shape[1])

@@ -16,6 +16,7 @@ from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import (
     broadcast,
     describe,
+    exponent,
     fits_memory,
     flag,
     floats,
@@ -24,6 +25,7 @@ from attnmath.checks import (
     positive_integer,
     precision,
     silent,
+    unit_scaled,
 )
 from attnmath.linear_cost.random_features.projections import orthogonal
 
@@ -82,13 +84,17 @@ def logit_moments(
         raise ValueError(f"d_k: expected at most d_model = {d}, got {k}")
     shared = flag(shared, "shared")
     with silent():
+        # Scaled by powers of two, which round nothing, so that squares keep their range.
+        power = (exponent(x, axis=-1) + exponent(y, axis=-1))[..., 0]
+        x, y = unit_scaled(x, axis=-1), unit_scaled(y, axis=-1)
         dot, norms = np.sum(x * y, axis=-1), np.sum(x**2, axis=-1) * np.sum(y**2, axis=-1)
         if not shared:
-            return LogitMoments(np.zeros_like(dot)[()], in_range(norms * (k / d**2), "x, y"))
+            variance = np.ldexp(norms * (k / d**2), 2 * power)
+            return LogitMoments(np.zeros_like(dot)[()], in_range(variance, "x, y"))
         # k = d: the form is the identity, and d = 1 has no other case.
         spread = k * (d - k) / (d * (d - 1) * (d + 2)) if k < d else 0.0
-        variance = spread * (norms + (1 - 2 / d) * dot**2)
-        return LogitMoments(in_range(dot * (k / d), "x, y"), in_range(variance, "x, y"))
+        variance = np.ldexp(spread * (norms + (1 - 2 / d) * dot**2), 2 * power)
+        return LogitMoments(in_range(np.ldexp(dot * (k / d), power), "x, y"), in_range(variance, "x, y"))
 
 
 def inputs_for(

@@ -15,7 +15,17 @@ from numpy.polynomial import polynomial
 from scipy import special
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import describe, fits_memory, floats, in_range, number, positive_integer, silent, unit_scaled
+from attnmath.checks import (
+    describe,
+    fits_memory,
+    floats,
+    in_range,
+    number,
+    positive_integer,
+    silent,
+    silently,
+    unit_scaled,
+)
 
 
 def needed_dimension(n: int, epsilon: float) -> int:
@@ -114,6 +124,7 @@ def guaranteed_epsilon(n: int, k: int, d: int, *, error: float) -> float:
     return high
 
 
+@silently
 def distortion(X: Real[ArrayLike, "n d"], Omega: Real[ArrayLike, "k d"]) -> Float[Numpy, "pairs"]:
     """The ratios |Omega (x - y)|^2 / |x - y|^2 of all pairs of rows of X, in the order (1, 2), (1, 3), ..., (2, 3), ...
 

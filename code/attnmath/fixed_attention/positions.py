@@ -1,7 +1,8 @@
 """Encodings of positions: sinusoidal ones, (R.4) of the report, their shifts, and rotary ones.
 
 Positions count from 0. The width d is even: component 2i of an encoding is a sine, component 2i + 1 the cosine of the
-same angle, position times frequency, and the frequency of pair i is base^(-2i/d).
+same angle, position times frequency, and the frequency of pair i is base^(-2i/d). Frequencies are rounded, so that the
+angles of a position p are off by up to |p| 2^-52; positions and shifts beyond 2^30 are a `ValueError`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from jaxtyping import Float, Integer, Real
 
 from attnmath.arrays import Array, ArrayLike, Numpy
 from attnmath.checks import (
+    Floats,
     as_numpy,
     describe,
     finite,
@@ -22,10 +24,17 @@ from attnmath.checks import (
     real_array,
     rounded,
     silent,
+    silently,
+    stack,
+    untraced,
     wide,
 )
 
+#: Largest position, and largest shift: there angles are off by up to 2^-22.
+FARTHEST = 2**30
 
+
+@untraced
 def frequencies(d: int, base: float = 10000.0) -> Float[Numpy, "{d//2}"]:
     """Angular frequencies of the pairs of components, in radians for each position: base^(-2i/d), i = 0 ... d/2 - 1.
 
@@ -37,6 +46,7 @@ def frequencies(d: int, base: float = 10000.0) -> Float[Numpy, "{d//2}"]:
     return np.asarray(base ** (-np.arange(0, d, 2) / d))
 
 
+@untraced
 def sinusoidal(n: int, d: int, base: float = 10000.0) -> Float[Numpy, "{n} {d}"]:
     """Sinusoidal encodings of the positions 0 ... n - 1, one a row: (R.4), sines and cosines interleaved.
 
@@ -50,6 +60,8 @@ def sinusoidal(n: int, d: int, base: float = 10000.0) -> Float[Numpy, "{n} {d}"]
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)
 
 
+@untraced
+@silently
 def shift_matrix(k: float, d: int, base: float = 10000.0) -> Float[Numpy, "{d} {d}"]:
     """The matrix M_k with PE(p + k) = M_k PE(p) for every position p: one rotation in each pair of components.
 
@@ -62,6 +74,8 @@ def shift_matrix(k: float, d: int, base: float = 10000.0) -> Float[Numpy, "{d} {
     k, d = number(k, "k"), _even(d)
     if not np.isfinite(k):
         raise ValueError(f"k: expected a finite number, got {k}")
+    if abs(k) > FARTHEST:
+        raise ValueError(f"k: expected a shift of at most {FARTHEST}, got {k}")
     fits_memory("d", d, d)
     angles = k * frequencies(d, base)
     even = np.arange(0, d, 2)
@@ -91,14 +105,22 @@ def rotary(
     where = np.arange(n) if positions is None else as_numpy(integers(positions, "positions"))
     if len(where) != n:
         raise ValueError(f"positions: expected one for each of the {n} rows of X, got {describe(where)}")
-    angles = np.outer(where, frequencies(d, base))
-    dtype = X.dtype
+    if np.any(np.abs(where) > FARTHEST):
+        raise ValueError(f"positions: expected positions of at most {FARTHEST}, got one of {np.abs(where).max()}")
+    turns, dtype = _turns(where, d, base), X.dtype
     (X,) = wide(X)
-    cos, sin = (xp.asarray(f(angles), dtype=X.dtype, device=device(X)) for f in (np.cos, np.sin))
+    cos, sin = (xp.asarray(f, dtype=X.dtype, device=device(X)) for f in turns)
     first, second = X[..., ::2], X[..., 1::2]
     with silent():
-        turned = xp.stack([first * cos - second * sin, first * sin + second * cos], axis=-1)
+        turned = stack([first * cos - second * sin, first * sin + second * cos], axis=-1)
     return rounded(xp.reshape(turned, X.shape), dtype, "X")
+
+
+@untraced
+def _turns(where: Floats, d: int, base: float) -> tuple[Floats, Floats]:
+    """Cosines and sines of the angles of positions, one row each."""
+    angles = np.outer(where, frequencies(d, base))
+    return np.cos(angles), np.sin(angles)
 
 
 def _even(d: int) -> int:

@@ -14,6 +14,7 @@ from jaxtyping import Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
+    concat,
     describe,
     finite,
     fits_memory,
@@ -27,6 +28,7 @@ from attnmath.checks import (
     same_batches,
     same_dtype,
     silent,
+    total,
     wide,
 )
 from attnmath.linear_cost.feature_maps import feature_count, taylor_features
@@ -89,9 +91,9 @@ def expanded_attention(
                 )
             return rounded(_causal(X, Y, V, logits), dtype, "Q, K, V, scale, centre")
         p = softmax(logits, axis=-2)
-        Y = Y - xp.sum(p * Y, axis=-2, keepdims=True)
+        Y = Y - total(p * Y, axis=-2, keepdims=True)
         if order == 1:
-            out = xp.sum(p * V, axis=-2, keepdims=True) + matmul(X, matmul(xp.matrix_transpose(p * Y), V))
+            out = total(p * V, axis=-2, keepdims=True) + matmul(X, matmul(xp.matrix_transpose(p * Y), V))
         else:
             out = _by_features(X, Y, V, p, order)
         return rounded(out, dtype, "Q, K, V, scale, centre")
@@ -102,7 +104,8 @@ def _centre(centre: ArrayLike | None, Q: AnyArray, causal: bool) -> AnyArray:
     if centre is None:
         if causal:
             raise ValueError("centre: expected a query to expand about (the mean of all queries knows the future)")
-        return array_namespace(Q).mean(*wide(Q), axis=-2, keepdims=True)
+        (Q,) = wide(Q)
+        return total(Q, axis=-2, keepdims=True) / Q.shape[-2]
     c = finite(real_array(centre, "centre", ndim=1), "centre")
     same_dtype(Q=Q, centre=c)
     if c.shape[0] != Q.shape[-1]:
@@ -114,10 +117,10 @@ def _by_features(X: AnyArray, Y: AnyArray, V: AnyArray, p: AnyArray, order: int)
     """Return sum_j p_j T(x . y_j) v_j over the sum of its weights, by Taylor features."""
     fits_memory("Q, K, order", max(Y.shape[-2], ROWS), feature_count(Y.shape[-1], order))
     xp = array_namespace(X, Y, V)
-    V = xp.concat([V, xp.ones_like(V[..., :1])], axis=-1)  # the last column sums the weights
+    V = concat([V, xp.ones_like(V[..., :1])], axis=-1)  # the last column sums the weights
     state = matmul(xp.matrix_transpose(taylor_features(Y, order) * p), V)
     rows = (X[..., low : low + ROWS, :] for low in range(0, X.shape[-2], ROWS))
-    out = xp.concat([matmul(taylor_features(part, order), state) for part in rows], axis=-2)
+    out = concat([matmul(taylor_features(part, order), state) for part in rows], axis=-2)
     if bool(xp.any(out[..., -1:] == 0)):
         raise ValueError("Q, K, order: expected weights that do not sum to 0, got a query for which they do")
     return out[..., :-1] / out[..., -1:]

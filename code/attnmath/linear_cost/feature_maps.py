@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from scipy import special
 
 from attnmath.arrays import AnyArray, Array, ArrayLike, Numpy
 from attnmath.checks import (
+    binary_exponents,
+    concat,
+    constant,
     describe,
     finite,
     fits_memory,
@@ -29,9 +33,12 @@ from attnmath.checks import (
     non_negative_integer,
     positive,
     positive_integer,
+    power_of_two,
     real_array,
     rounded,
+    scalar,
     silent,
+    untraced,
     wide,
 )
 
@@ -81,10 +88,7 @@ def power_series_features(
         raise ValueError(f"coefficients: expected non-negative numbers, not all 0, got {c.tolist()}")
     if len(c) - 1 > MOST_TERMS:
         raise ValueError(f"coefficients: expected at most {MOST_TERMS + 1} of them, got {len(c)}")
-    c = np.trim_zeros(c, "b")
-    with np.errstate(divide="ignore"):
-        weights = np.log(c) + special.gammaln(np.arange(1, len(c) + 1))
-    return _weighted(x, weights, "x, coefficients")
+    return _weighted(x, _of_coefficients(c), "x, coefficients")
 
 
 def taylor_features(x: Real[ArrayLike[Array], "... d"], order: int) -> Float[Array, "... r"]:
@@ -108,8 +112,7 @@ def polynomial_features(x: Real[ArrayLike[Array], "... d"], order: int) -> Float
     array([1., 3., 9.])
     """
     order = non_negative_integer(order, "order", at_most=MOST_TERMS)
-    degrees = np.arange(order + 1)
-    return _weighted(x, special.gammaln(order + 1) - special.gammaln(order + 1 - degrees), "x, order")
+    return _weighted(x, _falling_factorials(order), "x, order")
 
 
 def componentwise_powers(x: Real[ArrayLike[Array], "... d"], order: int) -> Float[Array, "... r"]:
@@ -125,8 +128,9 @@ def componentwise_powers(x: Real[ArrayLike[Array], "... d"], order: int) -> Floa
     fits_memory("x, order", *x.shape[:-1], 1 + order * int(x.shape[-1]))
     xp = array_namespace(x)
     with silent():
+        (x,) = wide(given := x)
         powers = [xp.ones_like(x[..., :1])] + [x**k for k in range(1, order + 1)]
-        return in_range(xp.concat(powers, axis=-1), "x, order")
+        return rounded(concat(powers, axis=-1), given.dtype, "x, order")
 
 
 def cosine_reweighted(x: Real[ArrayLike[Array], "... n d"], length: int | None = None) -> Float[Array, "... n 2*d"]:
@@ -149,12 +153,10 @@ def cosine_reweighted(x: Real[ArrayLike[Array], "... n d"], length: int | None =
     if length < n:
         raise ValueError(f"length: expected at least {n}, the number of rows of x ({describe(x)}), got {length}")
     xp = array_namespace(x)
-    # In float64, since half precision has no room for the positions.
-    angles = np.arange(n)[:, None] * (math.pi / 2 / length)
     kept = xp.where(x > 0, x, xp.zeros_like(x))
-    turned = [xp.astype(xp.asarray(of(angles), device=device(x)), x.dtype) for of in (np.cos, np.sin)]
+    turned = [xp.astype(xp.asarray(of, device=device(x)), x.dtype) for of in _quarter_turn(n, length)]
     with silent():
-        return xp.concat([kept * factor for factor in turned], axis=-1)
+        return concat([kept * factor for factor in turned], axis=-1)
 
 
 def truncated_exponential(s: Real[ArrayLike[Array], "*shape"], order: int) -> Float[Array, "*shape"]:
@@ -231,43 +233,124 @@ def order_needed(largest: float, error: float) -> int:
     return int(np.argmax(_log_bound(np.asarray(-largest), orders, -1.0) <= math.log(error)))
 
 
+@untraced
+def _falling_factorials(order: int) -> Numbers:
+    """The logarithm of p! / (p - k)! for k = 0, ..., p = order."""
+    return np.asarray(special.gammaln(order + 1) - special.gammaln(order + 1 - np.arange(order + 1)))
+
+
+@untraced
+def _of_coefficients(c: Numbers) -> Numbers:
+    """The logarithm of c_k k! up to the last coefficient that is not 0."""
+    c = np.trim_zeros(c, "b")
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(c) + special.gammaln(np.arange(1, len(c) + 1)))
+
+
+@untraced
+def _quarter_turn(n: int, length: int) -> tuple[Numbers, Numbers]:
+    """Cosines and sines of pi i / 2 length for i < n, one a row, in float64: half precision has no room for i."""
+    angles = np.arange(n)[:, None] * (math.pi / 2 / length)
+    return np.cos(angles), np.sin(angles)
+
+
 def _weighted(x: ArrayLike, log_weights: Numbers, names: str) -> AnyArray:
     """The monomials x^a / sqrt(a!), those of degree k times the root of a weight; a degree of weight 0 is left out."""
     x = finite(real_array(x, "x", at_least=1), "x")
     d, top = int(x.shape[-1]), len(log_weights) - 1
     fits_memory(names, *x.shape[:-1], math.comb(d + top, top))
-    # Each degree takes its share of the root, since the whole root of k! may be too large, and 1 / sqrt(a!) too small.
-    degrees, kept = np.arange(top + 1), np.isfinite(log_weights)
+    kept, dtype = np.flatnonzero(np.isfinite(log_weights)).tolist(), x.dtype
+    (x,) = wide(x)
+    with silent():
+        if _in_range_throughout(x, log_weights):
+            blocks = _monomials(x, _shares(log_weights))
+        else:
+            blocks = _by_exponents(x, log_weights)
+        return rounded(concat([blocks[k] for k in kept], axis=-1), dtype, names)
+
+
+@untraced
+def _shares(log_weights: Numbers) -> list[float]:
+    """The factor of each degree in those above: the whole root of k! may be too large, and 1 / sqrt(a!) too small."""
+    degrees, kept = np.arange(len(log_weights)), np.isfinite(log_weights)
     factorials = special.gammaln(degrees + 1)
     between = np.interp(degrees, degrees[kept], (log_weights - factorials)[kept]) + factorials
-    shares = np.exp(np.diff(np.where(kept, log_weights, between), prepend=0.0) / 2)
-    blocks = _monomials(x, shares.tolist())
-    with silent():
-        return in_range(array_namespace(x).concat([blocks[k] for k in degrees[kept]], axis=-1), names)
+    shares: list[float] = np.exp(np.diff(np.where(kept, log_weights, between), prepend=0.0) / 2).tolist()
+    return shares
 
 
-def _monomials(x: AnyArray, shares: Sequence[float]) -> list[AnyArray]:
-    """x^a / sqrt(a!) for all multi-indices a of degree 0, 1, ..., times the shares of all degrees so far.
+def _in_range_throughout(x: AnyArray, log_weights: Numbers) -> bool:
+    """Whether no product of fewer factors leaves the range of the numbers where one of more factors is within it."""
+    xp = array_namespace(x)
+    sizes, limits = xp.abs(constant(x)), xp.finfo(x.dtype)
+    top = scalar(xp.max(sizes))
+    low = scalar(xp.min(xp.where(sizes > 0, sizes, xp.full_like(sizes, top))))
+    if top == 0:
+        return True
+    shares = _shares(log_weights)
+    logs = [math.log(share) if share > 0 else -math.inf for share in shares]
+    sums = list(accumulate(logs))
+    # The products of the shares and components of one degree, and the same with one component more.
+    steps = [(k + more, total) for k, total in enumerate(sums) for more in (0, 1)]
+    largest = max(total + k * max(math.log(top), 0.0) for k, total in steps)
+    least = min(total + k * min(math.log(low), 0.0) - math.lgamma(k + 1) / 2 for k, total in steps)
+    ends = math.log(float(limits.smallest_normal)), math.log(float(limits.max))
+    return ends[0] < min(least, *logs) and max(largest, *logs) < ends[1]
 
-    A monomial of degree k is one of degree k - 1 times a component that does not come before its last one; the new
-    component's multiplicity m divides by sqrt(m), and these factors make up sqrt(a!). Each degree is one block of the
-    last axis.
+
+def _by_exponents(x: AnyArray, log_weights: Numbers) -> list[AnyArray]:
+    """What `_monomials` gives, in double precision, with the powers of two of the numbers kept apart."""
+    xp, powers = array_namespace(x), binary_exponents(x)
+    mantissas = power_of_two(xp.astype(x, xp.float64), -powers)
+    blocks, sums = _monomials(mantissas, [1.0] * len(log_weights)), [xp.zeros_like(powers[..., :1])]
+    for parent, component, _ in _children(int(x.shape[-1]), len(log_weights)):
+        take = [xp.asarray(index, device=device(x)) for index in (parent, component)]
+        sums.append(xp.take(sums[-1], take[0], axis=-1) + xp.take(powers, take[1], axis=-1))
+    roots = [0.0 if weight == -math.inf else weight / 2 / math.log(2) for weight in log_weights.tolist()]
+    wholes = [math.floor(root) for root in roots]
+    return [
+        power_of_two(block * 2.0 ** (root - whole), power + whole)
+        for block, power, root, whole in zip(blocks, sums, roots, wholes, strict=True)
+    ]
+
+
+@untraced
+def _children(d: int, count: int) -> list[tuple[Numbers, Numbers, Numbers]]:
+    """How the monomials of each degree from 1 on come from those of one degree less.
+
+    A monomial of degree k is one of degree k - 1, the parent, times a component that does not come before its last
+    one; the last number is how often this component then occurs.
     """
-    xp, d = array_namespace(x), int(x.shape[-1])
-    blocks = [xp.ones_like(x[..., :1]) * shares[0]]
+    found = []
     last, times = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)  # the last component, how often it occurs
-    for share in shares[1:]:
+    for _ in range(1, count):
         children = d - last
         parent = np.repeat(np.arange(len(last)), children)
         component = np.arange(len(parent)) - np.repeat(np.cumsum(children) - children, children) + last[parent]
         times = np.where(component == last[parent], times[parent] + 1, 1)
         last = component
+        found.append((parent, component, times))
+    return found
+
+
+def _monomials(x: AnyArray, shares: Sequence[float]) -> list[AnyArray]:
+    """x^a / sqrt(a!) for all multi-indices a of degree 0, 1, ..., times the shares of all degrees so far.
+
+    The new component's multiplicity m divides by sqrt(m), and these factors make up sqrt(a!). Each degree is one block
+    of the last axis.
+    """
+    xp = array_namespace(x)
+    blocks = [xp.ones_like(x[..., :1]) * shares[0]]
+    for share, (parent, component, times) in zip(shares[1:], _children(int(x.shape[-1]), len(shares)), strict=True):
         take = [xp.asarray(index, device=device(x)) for index in (parent, component)]
-        factors = xp.astype(xp.asarray(share / np.sqrt(times), device=device(x)), x.dtype)
-        with silent():
-            block = xp.take(blocks[-1], take[0], axis=-1) * xp.take(x, take[1], axis=-1) * factors
-        blocks.append(block)
+        factors = xp.astype(xp.asarray(_over_roots(share, times), device=device(x)), x.dtype)
+        blocks.append(xp.take(blocks[-1], take[0], axis=-1) * xp.take(x, take[1], axis=-1) * factors)
     return blocks
+
+
+@untraced
+def _over_roots(share: float, times: Numbers) -> Numbers:
+    return np.asarray(share / np.sqrt(times))
 
 
 def _log_bound(s: Numbers, order: int | Numbers, sign: float) -> Numbers:

@@ -21,6 +21,7 @@ from jaxtyping import Float, Real
 from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
     about,
+    concat,
     describe,
     finite,
     flag,
@@ -33,6 +34,8 @@ from attnmath.checks import (
     same_batches,
     same_dtype,
     silent,
+    stack,
+    total,
     wide,
 )
 
@@ -117,7 +120,7 @@ def linear_attention(
                 shift = _largest(phi_K)
                 phi_Q, phi_K = _shifted_queries(phi_Q, shift), phi_K * _power(-shift, phi_K)
             out = matmul(phi_Q, matmul(xp.matrix_transpose(phi_K), V))
-            sums = matmul(phi_Q, xp.sum(phi_K, axis=-2)[..., None])
+            sums = matmul(phi_Q, total(phi_K, axis=-2)[..., None])
         return rounded(_divided(out, sums, normalise=normalise), dtype, "Q, K, V, feature")
 
 
@@ -153,9 +156,9 @@ def linear_attention_recurrent(
         for t in range(phi_K.shape[-2]):
             q, k, v = phi_Q[..., t, :], phi_K[..., t, :], V[..., t, :]
             S, z = S + k[..., :, None] * v[..., None, :], z + k
-            outs.append(xp.sum(q[..., :, None] * S, axis=-2))
+            outs.append(total(q[..., :, None] * S, axis=-2))
             sums.append(xp.sum(q * z, axis=-1, keepdims=True))
-        out = _divided(xp.stack(outs, axis=-2), xp.stack(sums, axis=-2), normalise=normalise)
+        out = _divided(stack(outs, axis=-2), stack(sums, axis=-2), normalise=normalise)
         return rounded(out, dtype, "Q, K, V, feature")
 
 
@@ -193,17 +196,17 @@ def _in_chunks(phi_Q: AnyArray, phi_K: AnyArray, V: AnyArray, chunk: int, *, sca
         at = xp.arange(k.shape[-2], device=device(k))
         # An overflow at a later key is none of this result: where drops it, and a product with 0 would not.
         table = xp.where(at[:, None] >= at, table, xp.zeros_like(table))
-        out, total = matmul(table, v), xp.sum(table, axis=-1, keepdims=True)
-        added, more = matmul(xp.matrix_transpose(k), v), xp.sum(k, axis=-2)[..., None]
+        out, weight = matmul(table, v), xp.sum(table, axis=-1, keepdims=True)
+        added, more = matmul(xp.matrix_transpose(k), v), total(k, axis=-2)[..., None]
         if S is None:
             S, z = added, more
         else:
-            out, total = out + matmul(q, S), total + matmul(q, z)
+            out, weight = out + matmul(q, S), weight + matmul(q, z)
             S, z = S + added, z + more
         outs.append(out)
-        sums.append(total)
+        sums.append(weight)
         start = part.stop
-    return xp.concat(outs, axis=-2), xp.concat(sums, axis=-2)
+    return concat(outs, axis=-2), concat(sums, axis=-2)
 
 
 def _moderate(features: AnyArray) -> bool:

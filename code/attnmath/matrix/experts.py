@@ -20,6 +20,7 @@ from attnmath.checks import (
     rounded,
     same_dtype,
     silent,
+    silently,
     wide,
 )
 from attnmath.operator.attention import masked, softmax
@@ -44,6 +45,7 @@ def top_k_gate(logits: Real[ArrayLike[Array], "... E"], k: int) -> Float[Array, 
     return softmax(masked(logits, place < k))
 
 
+@silently
 def mixture(
     x: Real[ArrayLike[Array], "n d"], gates: Real[ArrayLike[Array], "n E"], experts: Real[ArrayLike[Array], "E d d_out"]
 ) -> Float[Array, "n d_out"]:

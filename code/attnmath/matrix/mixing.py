@@ -13,10 +13,22 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Float, Integer, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import as_numpy, describe, fits_memory, integers, matmul, positive_integer, root
+from attnmath.checks import (
+    as_numpy,
+    concat,
+    describe,
+    fits_memory,
+    integers,
+    matmul,
+    positive_integer,
+    root,
+    silently,
+    stack,
+)
 from attnmath.matrix.spectrum import row_stochastic
 
 
+@silently
 def stationary_distribution(A: Real[ArrayLike[Array], "n n"]) -> Float[Array, "n"]:
     """The distribution pi with pi^T A = pi^T, for one row-stochastic matrix.
 
@@ -41,6 +53,7 @@ def stationary_distribution(A: Real[ArrayLike[Array], "n n"]) -> Float[Array, "n
     return xp.take(pi, xp.argsort(order), axis=0)
 
 
+@silently
 def dobrushin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     """Dobrushin's coefficient tau(A): half the largest l1 distance of two rows, in [0, 1].
 
@@ -54,11 +67,12 @@ def dobrushin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     A = row_stochastic(A)
     xp = array_namespace(A)
     if A.ndim > 2:  # one matrix at a time stays in the cache
-        return xp.stack([dobrushin(A[i, ...]) for i in range(A.shape[0])])
+        return stack([dobrushin(A[i, ...]) for i in range(A.shape[0])])
     rows = [xp.max(xp.sum(xp.abs(A[i:, :] - A[i, None, :]), axis=-1)) for i in range(A.shape[0])]
-    return xp.max(xp.stack(rows)) / 2
+    return xp.max(stack(rows)) / 2
 
 
+@silently
 def doeblin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     """Doeblin's bound 1 - sum_j min_i A_ij on Dobrushin's coefficient.
 
@@ -74,6 +88,7 @@ def doeblin(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, "..."]:
     return xp.where(common < 1, 1 - common, xp.zeros_like(common))
 
 
+@silently
 def distances_to_limit(A: Real[ArrayLike[Array], "n n"], steps: int) -> Float[Array, "{steps}"]:
     """Largest entry of |A^k - 1 pi^T| for k = 1 ... steps, for one matrix.
 
@@ -90,9 +105,10 @@ def distances_to_limit(A: Real[ArrayLike[Array], "n n"], steps: int) -> Float[Ar
     for _ in range(steps):
         found.append(xp.max(xp.abs(power)))
         power = matmul(power, rest)
-    return xp.stack(found)
+    return stack(found)
 
 
+@silently
 def log_distances(A: Real[ArrayLike[Array], "n n"], doublings: int) -> Float[Array, "{doublings}+1"]:
     """log of the Frobenius norm of A^k - 1 pi^T at k = 1, 2, 4, ..., 2^doublings, for one matrix.
 
@@ -115,7 +131,7 @@ def log_distances(A: Real[ArrayLike[Array], "n n"], doublings: int) -> Float[Arr
         found.append(log)
         power = power / xp.where(positive, size, xp.ones_like(size))
         power, log = matmul(power, power), 2 * log
-    return xp.stack(found)
+    return stack(found)
 
 
 def cycle_lengths(image: Integer[ArrayLike, "n"]) -> tuple[int, ...]:
@@ -188,6 +204,6 @@ def _eliminate(P: AnyArray) -> AnyArray:
         P = P[:k, :k] + inward[-1][:, None] * P[k, None, :k]
     pi = xp.ones(1, dtype=P.dtype, device=device(P))
     for column in reversed(inward):
-        pi = xp.concat([pi, xp.sum(pi * column)[None]])
+        pi = concat([pi, xp.sum(pi * column)[None]])
         pi = pi / xp.max(pi)
     return pi / xp.sum(pi)

@@ -23,6 +23,7 @@ from attnmath.checks import (
     non_negative_integer,
     positive_integer,
     silent,
+    silently,
 )
 from attnmath.matrix.spectrum import row_stochastic
 
@@ -213,6 +214,7 @@ def masked_weights(A: Real[ArrayLike[Array], "... n n"], mask: Bool[ArrayLike, "
     return xp.where(mask, A, xp.zeros_like(A))
 
 
+@silently
 def renormalised(A: Real[ArrayLike[Array], "... n n"], mask: Bool[ArrayLike, "n n"]) -> Float[Array, "... n n"]:
     """A * M with its rows divided by their sums: the softmax of the masked scores.
 

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int, Real
 from numpy.typing import NDArray
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import floats, in_range, number, positive_integer, precision, silent, unit_scaled
+from attnmath.checks import floats, in_range, number, positive_integer, precision, silent, silently, unit_scaled
 from attnmath.matrix.spectrum import singular_values as singular_values
 
 Floats = NDArray[Any]
@@ -72,6 +72,7 @@ def effective_rank(sigma: Real[ArrayLike, "... n"], epsilon: float, *, power: in
     return np.maximum(np.sum(left_out > epsilon * tie * left_out[..., :1], axis=-1), 1)
 
 
+@silently
 def entropy_rank(sigma: Real[ArrayLike, "... n"]) -> Float[Numpy, "..."]:
     """Exponential of the entropy of the normalised singular values (Roy and Vetterli), between 1 and n.
 

@@ -9,11 +9,23 @@ from __future__ import annotations
 
 import math
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from jaxtyping import Complex, Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
-from attnmath.checks import about, derivable, describe, finite, in_range, real_array, rounding_of_sums, scalar, silent
+from attnmath.checks import (
+    about,
+    derivable,
+    describe,
+    finite,
+    forward,
+    in_range,
+    real_array,
+    rounding_of_sums,
+    scalar,
+    silent,
+    total,
+)
 
 
 def row_stochastic(A: Real[ArrayLike[Array], "... n n"], name: str = "A") -> Float[Array, "... n n"]:
@@ -79,7 +91,7 @@ def norm_bounds(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, "...
     """
     A = row_stochastic(A)
     xp = array_namespace(A)
-    columns = xp.sum(A, axis=-2)
+    columns = total(A, axis=-2)
     return xp.sqrt(1 + xp.mean((columns - 1) ** 2, axis=-1)), xp.sqrt(xp.max(columns, axis=-1))
 
 
@@ -87,7 +99,8 @@ def eigenvalues(A: Real[ArrayLike[Array], "... n n"]) -> Complex[Array, "... n"]
     """Eigenvalues of a square matrix, by falling modulus.
 
     Of a conjugate pair the one with positive imaginary part comes first. For a row-stochastic
-    matrix the first has modulus 1. Where two coincide they have no derivative; autograd gives any number, but no NaN.
+    matrix the first has modulus 1. Where two coincide they have no derivative; autograd gives any number, but no NaN,
+    and in forward mode a `ValueError`.
 
     >>> eigenvalues([[0.75, 0.25], [0.25, 0.75]]).real.round(12)
     array([1. , 0.5])
@@ -96,6 +109,7 @@ def eigenvalues(A: Real[ArrayLike[Array], "... n n"]) -> Complex[Array, "... n"]
     xp = array_namespace(A)
     with silent(), about("A"):
         found = in_range(xp.linalg.eigvals(derivable(A)), "A")
+    forward(found, "A")
     found = xp.astype(found, xp.result_type(found.dtype, xp.complex64))  # older libraries give real numbers as such
     # LAPACK returns conjugate pairs side by side, so a stable order keeps them so.
     return xp.take_along_axis(found, xp.argsort(-xp.abs(found), axis=-1, stable=True), axis=-1)
@@ -106,7 +120,7 @@ def eigenvector_condition(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, 
 
     It bounds how far powers of A may stray from powers of its eigenvalues. A matrix that is not
     diagonalisable gets a huge number or inf, as rounding decides. Where eigenvalues coincide it has no derivative;
-    autograd gives any number, but no NaN.
+    autograd gives any number, but no NaN, and in forward mode a `ValueError`.
 
     >>> round(float(eigenvector_condition([[0.75, 0.25], [0.25, 0.75]])), 12)
     1.0
@@ -119,7 +133,7 @@ def eigenvector_condition(A: Real[ArrayLike[Array], "... n n"]) -> Float[Array, 
     smallest = values[..., -1]
     with silent():
         ratio = values[..., 0] / xp.where(smallest > 0, smallest, xp.ones_like(smallest))
-    return xp.where(smallest > 0, ratio, xp.full_like(ratio, math.inf))
+    return forward(xp.where(smallest > 0, ratio, xp.full_like(ratio, math.inf)), "A")
 
 
 def log_determinant(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
@@ -136,9 +150,15 @@ def log_determinant(A: Real[ArrayLike[Array], "... n n"]) -> tuple[Float[Array, 
     A = square(A)
     xp = array_namespace(A)
     with silent():
-        sign, log = xp.linalg.slogdet(derivable(A))
-        in_range(xp.where(sign == 0, xp.zeros_like(log), log), "A")
-    return sign, log
+        sign, log = xp.linalg.slogdet(A)
+        singular = sign == 0
+        if bool(xp.any(singular)):  # the identity in their place has a derivative, which is not taken
+            eye = xp.eye(A.shape[-1], dtype=A.dtype, device=device(A))
+            regular = xp.linalg.slogdet(xp.where(singular[..., None, None], eye, A))
+            zeros = xp.zeros_like(log)
+            sign, log = xp.where(singular, zeros, regular[0]), xp.where(singular, zeros, regular[1])
+        in_range(log, "A")
+    return sign, xp.where(singular, xp.full_like(log, -math.inf), log)
 
 
 def _precise(A: AnyArray, name: str) -> AnyArray:

@@ -34,7 +34,9 @@ from attnmath.checks import (
     rounded,
     same_batches,
     same_dtype,
+    scaled_product,
     silent,
+    total,
     wide,
 )
 
@@ -67,7 +69,7 @@ def softmax(x: Real[ArrayLike[Array], "*shape"], *, axis: int = -1, temperature:
             weights = xp.exp(2 * _quotient(x / 2 - top / 2, temperature))
         else:
             weights = xp.exp(_quotient(x - top, temperature))
-        return rounded(weights / xp.sum(weights, axis=axis, keepdims=True), dtype)
+        return rounded(weights / total(weights, axis=axis, keepdims=True), dtype)
 
 
 def softmax_jacobian(y: Real[ArrayLike[Array], "... n"]) -> Float[Array, "... n n"]:
@@ -261,7 +263,7 @@ def _scores(Q: AnyArray, K: AnyArray, scale: float | None) -> tuple[AnyArray, An
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else positive(scale, "scale")
     Q, K = wide(Q, K)
     with silent():
-        return in_range(matmul(Q * scale, array_namespace(K).matrix_transpose(K)), names), dtype, names
+        return in_range(scaled_product(Q, K, scale), names), dtype, names
 
 
 def _weights(Q: AnyArray, K: AnyArray, mask: AnyArray | None, scale: float | None) -> tuple[AnyArray, Any]:

@@ -33,7 +33,9 @@ from attnmath.checks import (
     rounded,
     same_batches,
     same_dtype,
+    scaled_product,
     silent,
+    total,
     wide,
 )
 from attnmath.operator.attention import attention, attention_weights, scores
@@ -120,9 +122,11 @@ def stage_gradients(
         dP = in_range(_summed_to(matmul(G, xp.matrix_transpose(V)), P.shape), "V, G")
         with about("V, G"):
             dS = softmax_pullback(P, dP)
+        dQ = scaled_product(dS, xp.matrix_transpose(K), factor, late=True)
+        dK = scaled_product(xp.matrix_transpose(dS), xp.matrix_transpose(Q), factor, late=True)
         return StageGradients(
-            Q=rounded(_summed_to(factor * matmul(dS, K), Q.shape), dtype, "K, V, G"),
-            K=rounded(_summed_to(factor * matmul(xp.matrix_transpose(dS), Q), K.shape), dtype, "Q, V, G"),
+            Q=rounded(_summed_to(dQ, Q.shape), dtype, "K, V, G"),
+            K=rounded(_summed_to(dK, K.shape), dtype, "Q, V, G"),
             V=rounded(_summed_to(matmul(xp.matrix_transpose(P), G), V.shape), dtype, "G"),
             S=rounded(dS, dtype, "V, G"),
             P=rounded(dP, dtype, "V, G"),
@@ -256,9 +260,8 @@ def _layers(layers: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]], X: AnyArra
 
 def _summed_to(a: AnyArray, shape: Sequence[int]) -> AnyArray:
     """Undo broadcasting: sum over the axes along which an array of `shape` was repeated."""
-    xp = array_namespace(a)
     extra = a.ndim - len(shape)
     if extra:
-        a = xp.sum(a, axis=tuple(range(extra)))
+        a = total(a, axis=tuple(range(extra)))
     repeated = tuple(k for k, size in enumerate(shape) if size == 1 and a.shape[k] > 1)
-    return xp.sum(a, axis=repeated, keepdims=True) if repeated else a
+    return total(a, axis=repeated, keepdims=True) if repeated else a

@@ -29,6 +29,7 @@ from attnmath.checks import (
     positive,
     positive_integer,
     silent,
+    silently,
     unit_scaled,
 )
 from attnmath.estimate import Estimate
@@ -144,6 +145,7 @@ def draw_weights(
     return weights
 
 
+@silently
 def measured_gains(
     x: Real[ArrayLike, "d_in"], g: Real[ArrayLike, "d_out"], size: int, rng: np.random.Generator, *, law: str = "normal"
 ) -> tuple[Estimate, Estimate]:

@@ -35,6 +35,8 @@ from attnmath.checks import (
     real_array,
     rounded,
     silent,
+    silently,
+    total,
     unit_scaled,
     wide,
 )
@@ -158,6 +160,7 @@ def identity(
     return _by_chunks(_log_identity if flag(log, "log") else _identity, t, rest)
 
 
+@silently
 def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real[ArrayLike, "d d"]) -> float:
     """S of non-negative linear attention a_j = q.k_j, article equation (8).
 
@@ -177,10 +180,15 @@ def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real
         raise ValueError("q, mean: expected non-negative entries (the range of g and h)")
     # Scaled by powers of two, which round nothing; the exponents return in the ratio.
     of_mean, of_covariance = exponent(mean).item(), 2 * (exponent(covariance).item() // 2)
-    q, mean = unit_scaled(q), unit_scaled(mean)
+    given, q, mean = (q, mean, covariance), unit_scaled(q), unit_scaled(mean)
     C: Floats = np.ldexp(covariance, -of_covariance)
     if not np.allclose(C, C.T, rtol=max(1e-5, 4 * eps)):
         raise ValueError("covariance: expected a symmetric matrix")
+    if not all(_near_one(*pair) for pair in zip((q, mean, C), given, strict=True)):
+        # A product may underflow where it is all there is: terms with their exponents, and weights 1.
+        mean, of_mean = _terms(*given[:2])
+        C, of_covariance = _squares(given[0], given[2])
+        q = np.ones_like(q)
     signal, spread = float(q @ mean), float(q @ C @ q)
     if signal == 0:
         raise ValueError("q, mean: expected q.mean > 0, got 0: almost every attention weight is zero")
@@ -190,6 +198,27 @@ def linear(q: Real[ArrayLike, "d"], mean: Real[ArrayLike, "d"], covariance: Real
         raise ValueError(f"covariance: expected positive semi-definite, got q' C q = {spread:g} after scaling")
     with silent():
         return float(1 / np.hypot(1, np.ldexp(np.sqrt(max(spread, 0.0)) / signal, of_covariance // 2 - of_mean)))
+
+
+def _near_one(scaled: Floats, given: Floats) -> bool:
+    """Whether no entry but 0 is so small that a product of four of them could underflow."""
+    return bool(np.all(np.abs(scaled[given != 0]) >= 2.0**-250))
+
+
+def _terms(q: Floats, mean: Floats) -> tuple[Floats, int]:
+    """Return the terms q_i mean_i divided by a power of two, and its exponent."""
+    (q, of_q), (mean, of_mean) = np.frexp(q), np.frexp(mean)
+    terms, powers = q * mean, of_q + of_mean
+    top = int(np.max(powers, where=terms != 0, initial=-(2**20)))
+    return np.ldexp(terms, powers - top), top
+
+
+def _squares(q: Floats, C: Floats) -> tuple[Floats, int]:
+    """Return the terms q_i C_ij q_j divided by a power of four, and the exponent of two."""
+    (q, of_q), (C, of_C) = np.frexp(q), np.frexp(C)
+    terms, powers = q[:, None] * C * q, of_q[:, None] + of_C + of_q
+    top = int(np.max(powers, where=terms != 0, initial=-(2**20))) // 2 * 2
+    return np.ldexp(terms, powers - top), top
 
 
 def linear_independent(q: Real[ArrayLike, "d"], mean: float, deviation: float) -> float:
@@ -248,7 +277,8 @@ def _measure(a: AnyArray, axis: int) -> AnyArray:
     with silent():
         a = xp.abs(a)
         a = a / constant(xp.max(a, axis=axis, keepdims=True))
-        return xp.mean(a, axis=axis) / xp.sqrt(xp.mean(a * a, axis=axis))
+        n = a.shape[axis]
+        return total(a, axis=axis) / n / xp.sqrt(total(a * a, axis=axis) / n)
 
 
 def _ratio(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats]:

@@ -17,6 +17,7 @@ from jaxtyping import Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike, Numpy
 from attnmath.checks import (
+    concat,
     describe,
     finite,
     floats,
@@ -120,7 +121,7 @@ class RandomFeatures:
         xp = array_namespace(X)
         projected = matmul(X, xp.matrix_transpose(_as(projections, X)))
         if self.waves:
-            return xp.concat([xp.cos(projected), xp.sin(projected)], axis=-1), xp.zeros_like(projected[..., :1])
+            return concat([xp.cos(projected), xp.sin(projected)], axis=-1), xp.zeros_like(projected[..., :1])
         return None, projected
 
 

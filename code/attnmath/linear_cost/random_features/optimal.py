@@ -7,7 +7,8 @@ of one feature product. With c = M x + M^(-T) y it is, up to the mean of 2 x . y
 
 so first and second moments of the rows decide, in O(n d^2). Nothing is said of a single pair, nor of the mean of the
 variance itself. Computed in double precision: second moments double the digits that are lost. Where axes have equal
-moments they are not unique, and have no derivative; autograd gives 0 there, and no NaN.
+moments they are not unique, and have no derivative; autograd gives 0 there, and no NaN; forward
+mode gives a `ValueError`.
 
 X : n queries x, one a row.  Y : m keys y. Both already scaled, so that the kernel is exp(x . y).
 """
@@ -26,6 +27,7 @@ from attnmath.checks import (
     describe,
     finite,
     flag,
+    forward,
     in_range,
     matmul,
     number,
@@ -173,6 +175,7 @@ def _equal_moments(moment_X: AnyArray, moment_Y: AnyArray) -> tuple[AnyArray, An
     (values_X, vectors_X), (values_Y, vectors_Y) = _eigen(moment_X), _eigen(moment_Y)
     roots_X, roots_Y = xp.sqrt(values_X), xp.sqrt(values_Y)
     U, singular, _ = xp.linalg.svd(roots_X[:, None] * matmul(xp.matrix_transpose(vectors_X), vectors_Y) * roots_Y)
+    forward(U, "moments of the axes")
     root = xp.sqrt(singular)[:, None]
     M = in_range(root * xp.matrix_transpose(U) / roots_X, "their second moments")
     # The inverse of this very M, so that the features stay unbiased where M itself has few digits.
@@ -185,6 +188,7 @@ def _eigen(moment: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Eigenvalues and eigenvectors (columns) of a second moment of full rank."""
     xp = array_namespace(moment)
     values, vectors = xp.linalg.eigh(in_range(moment, "their second moments"))
+    forward(vectors, "moments of the axes")
     if not bool(values[0] > values.shape[0] * xp.finfo(moment.dtype).eps * values[-1]):
         raise ValueError("expected second moments of full rank, or a larger ridge, got a singular matrix")
     return values, vectors
@@ -194,6 +198,7 @@ def _by_axes(moment: AnyArray) -> tuple[AnyArray, AnyArray]:
     """The best coefficient for each eigenvector of the second moment of a sum, and the eigenvectors as rows."""
     xp = array_namespace(moment)
     values, vectors = xp.linalg.eigh(moment)
+    forward(vectors, "moments of the axes")
     return optimal_coefficient(xp.where(values > 0, values, xp.zeros_like(values))), xp.matrix_transpose(vectors)
 
 

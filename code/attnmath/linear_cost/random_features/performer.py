@@ -8,12 +8,15 @@ the quotient, so both shifts leave the output as it is; and where all values are
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
+import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Real
 
 from attnmath.arrays import AnyArray, Array, ArrayLike
 from attnmath.checks import (
+    concat,
     constant,
     describe,
     finite,
@@ -33,6 +36,9 @@ from attnmath.checks import (
 )
 from attnmath.linear_cost.random_features.maps import RandomFeatures
 
+#: Features of `kernel_estimate` that are held at once, for queries and for keys.
+AT_ONCE = 2**20
+
 
 def kernel_estimate(
     X: Real[ArrayLike[Array], "... n d"], Y: Real[ArrayLike[Array], "... m d"], features: RandomFeatures
@@ -50,17 +56,31 @@ def kernel_estimate(
     fits_memory("X, Y", X.shape[-2], Y.shape[-2])
     xp, dtype = array_namespace(X, Y), X.dtype
     X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
+    of_a_row = math.prod(np.broadcast_shapes(X.shape[:-2], Y.shape[:-2])) * len(features.offset)
+    step = max(1, AT_ONCE // of_a_row)
     with silent():
-        values, exponents, rows = features.key_parts(Y)
-        exponents = exponents + rows
-        shift = constant(xp.max(exponents, axis=-2, keepdims=True))
-        F_k = _times(values, xp.exp(exponents - shift))
-        values, exponents, rows = features.query_parts(X)
-        exponents = exponents + (shift + 2 * features.offsets(X))
-        top = constant(xp.max(exponents, axis=-1, keepdims=True))
-        F_q = _times(values, xp.exp(exponents - top))
-        estimate = matmul(F_q, xp.matrix_transpose(F_k)) * xp.exp(rows + top)
+        estimate = concat(
+            (concat((_estimate(x, y, features) for y in _by_rows(Y, step)), axis=-1) for x in _by_rows(X, step)),
+            axis=-2,
+        )
         return rounded(in_range(estimate, "X, Y, features"), dtype, "X, Y, features")
+
+
+def _by_rows(X: AnyArray, step: int) -> Iterator[AnyArray]:
+    return (X[..., low : low + step, :] for low in range(0, X.shape[-2], step))
+
+
+def _estimate(X: AnyArray, Y: AnyArray, features: RandomFeatures) -> AnyArray:
+    xp = array_namespace(X, Y)
+    values, exponents, rows = features.key_parts(Y)
+    exponents = exponents + rows
+    shift = constant(xp.max(exponents, axis=-2, keepdims=True))
+    F_k = _times(values, xp.exp(exponents - shift))
+    values, exponents, rows = features.query_parts(X)
+    exponents = exponents + (shift + 2 * features.offsets(X))
+    top = constant(xp.max(exponents, axis=-1, keepdims=True))
+    F_q = _times(values, xp.exp(exponents - top))
+    return matmul(F_q, xp.matrix_transpose(F_k)) * xp.exp(rows + top)
 
 
 def attention_estimate(
@@ -83,7 +103,7 @@ def attention_estimate(
     keys, step = xp.arange(m, device=device(K)), max(Q.shape[-2:])  # columns of I that take no more than Q K^T or K
     columns = (xp.astype(keys[:, None] == keys[low : low + step], K.dtype) for low in range(0, m, step))
     parts = [performer_attention(Q, K, V, features, scale=scale, causal=causal) for V in columns]
-    return xp.concat(parts, axis=-1)
+    return concat(parts, axis=-1)
 
 
 def performer_attention(
@@ -124,7 +144,7 @@ def performer_attention(
     xp, dtype = array_namespace(Q, K, V), V.dtype
     Q, K, V = wide(Q, K, V)
     with silent():
-        V = xp.concat([V, xp.ones_like(V[..., :1])], axis=-1)  # the last column sums the weights
+        V = concat([V, xp.ones_like(V[..., :1])], axis=-1)  # the last column sums the weights
         out = (_causal if causal else _all_keys)(Q, K, V, features, root, chunk)
         sums = in_range(out[..., -1:], "Q, K, scale, features")
         if bool(xp.any(sums == 0)):
@@ -147,7 +167,7 @@ def _all_keys(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, r
         shift = new
     shift = shift + 2 * features.offsets(Q)
     blocks = (Q[..., low : low + chunk, :] * root for low in range(0, Q.shape[-2], chunk))
-    return xp.concat([matmul(_query_features(features, block, shift), state) for block in blocks], axis=-2)
+    return concat([matmul(_query_features(features, block, shift), state) for block in blocks], axis=-2)
 
 
 def _causal(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, root: float, chunk: int) -> AnyArray:
@@ -185,7 +205,7 @@ def _causal(Q: AnyArray, K: AnyArray, V: AnyArray, features: RandomFeatures, roo
         state = added if state is None else state * xp.matrix_transpose(xp.exp(shift - now)) + added
         shift = xp.maximum(now, top)
         state = state * xp.matrix_transpose(xp.exp(now - shift))
-    return xp.concat(out, axis=-2)
+    return concat(out, axis=-2)
 
 
 def _query_features(features: RandomFeatures, X: AnyArray, shift: AnyArray) -> AnyArray:

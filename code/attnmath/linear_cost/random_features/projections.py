@@ -82,12 +82,15 @@ def hadamard(m: int, d: int, *, rng: np.random.Generator, rounds: int = 3) -> Fl
     rng, rounds = generator(rng), positive_integer(rounds, "rounds", at_most=64)
     if d & (d - 1):
         raise ValueError(f"d: expected a power of two (fill vectors up with zeros), got {d}")
-    blocks = -(-m // d)
-    W = np.broadcast_to(np.eye(d), (blocks, d, d))
+    rows = np.arange(m)
+    W = np.zeros((m, d))
+    W[rows, rows % d] = 1.0
     for _ in range(rounds):
-        signs = rng.choice(np.asarray([-1.0, 1.0]), (blocks, 1, d))
-        W = walsh_hadamard(W) * signs
-    return math.sqrt(d) * W.reshape(-1, d)[:m]
+        signs = rng.choice(np.asarray([-1.0, 1.0]), (-(-m // d), d))
+        W = walsh_hadamard(W)
+        for block, sign in enumerate(signs):
+            W[block * d : (block + 1) * d] *= sign
+    return math.sqrt(d) * W
 
 
 def walsh_hadamard(X: Real[ArrayLike, "*rows d"]) -> Float[Numpy, "*rows d"]:
@@ -128,11 +131,21 @@ def simplex(m: int, d: int, *, rng: np.random.Generator) -> Float[Numpy, "{m} {d
     """
     m, d = _sizes(m, d)
     rng = generator(rng)
-    blocks = -(-m // d)
-    turned = _gram_schmidt(rng.standard_normal((blocks, d, d)))
-    if d > 1:  # the basis less its centre, brought to length 1
-        turned = math.sqrt(d / (d - 1)) * (turned - turned.mean(axis=-2, keepdims=True))
-    return turned.reshape(-1, d)[:m] * _norms(m, d, "chi", rng)
+    full, rest = divmod(m, d)
+    if d == 1:
+        return _gram_schmidt(rng.standard_normal((m, d, d))).reshape(-1, d) * _norms(m, d, "chi", rng)
+    blocks = []
+    if full:
+        turned = _gram_schmidt(rng.standard_normal((full, d, d)))
+        blocks.append(turned - turned.mean(axis=-2, keepdims=True))
+    if rest:
+        # The sum of the d - rest rows that are not drawn is orthogonal to those that are: one row stands for them.
+        rows = _gram_schmidt(rng.standard_normal((1, rest + 1, d)))
+        centre = (rows[:, :rest].sum(axis=-2, keepdims=True) + math.sqrt(d - rest) * rows[:, rest:]) / d
+        blocks.append(rows[:, :rest] - centre)
+    # The basis less its centre, brought to length 1.
+    corners = np.concatenate([math.sqrt(d / (d - 1)) * block.reshape(-1, d) for block in blocks])
+    return corners * _norms(m, d, "chi", rng)
 
 
 def _gram_schmidt(G: Float[Numpy, "*blocks rows d"]) -> Float[Numpy, "*blocks rows d"]:
