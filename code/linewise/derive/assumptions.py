@@ -82,7 +82,10 @@ _SIGNS_PLAIN = {"positive": ">", "nonnegative": ">=", "negative": "<", "nonposit
 
 
 def _plain(side: Any) -> str:
-    if isinstance(side, tuple | sp.Tuple | frozenset):
+    if isinstance(side, frozenset):  # a set has no order of its own, and a page needs one
+        parts = sorted(map(_plain, side))
+        return f"({', '.join(parts)})" if len(parts) > 1 else ", ".join(parts)
+    if isinstance(side, tuple | sp.Tuple):
         return ", ".join(map(_plain, side))
     return str(side)
 
