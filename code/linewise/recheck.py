@@ -41,7 +41,7 @@ CTX.dps = DIGITS
 #: derivative or a limit.
 CLOSE, NEAR = 1e-25, 1e-11
 # Models that are tried, signs that are evaluated for one line, terms of an endless sum.
-_TRIES, _MOST_STEPS, _MOST_TERMS = 24, 200_000, 1500
+_TRIES, _MOST_STEPS, _MOST_TERMS = 40, 200_000, 1500
 
 Env = dict[Any, Any]
 
@@ -173,7 +173,9 @@ class Model:
         # What a name stands for may vary with what a line differentiates by, and never with what a sum runs over. Both
         # are tried: they agree where nothing that is assumed speaks of it.
         self.varied = set() if seed % 2 else _varied(lines)
-        self.has_means = any(a.kind == "moment" for a in assumptions)
+        # Few lengths where each moment is one equation for each place.
+        own = max((len(a.every) for a in assumptions if a.kind == "moment"), default=-1)
+        self.lengths = (2, 3, 4) if own < 0 else (2, 3 if own < 3 else 1)[: 1 + seed % 2]
         self.components = {a.left for a in assumptions if a.kind == "components"}
         symbols = set().union(*map(_free, [*lines, *(a.left for a in equations)]))
         for s in sorted((s for s in symbols if s.is_Symbol and s.is_integer and s not in bound), key=str):
@@ -181,7 +183,7 @@ class Model:
                 self._drawn(s, s)
         self.last = max([2, *(v for v in self.numbers.values() if isinstance(v, int))])
         sides = [side for a in assumptions for side in (a.left, a.right)]
-        self._spaces([*lines, *sides], bound.union(*(a.every for a in assumptions), *(_places(side) for side in sides)))
+        self._spaces([*lines, *sides])
         self._solve([e for a in equations for e in self._instances(a.left, a.right, bound | set(a.every))])
         self._require(assumptions, bound)
 
@@ -321,7 +323,7 @@ class Model:
 
     # --- probability
 
-    def _spaces(self, expressions: Sequence[Any], loose: set[Any]) -> None:
+    def _spaces(self, expressions: Sequence[Any]) -> None:
         """Divide what is random into blocks, independent of one another, each with its own outcomes."""
         atoms = sorted({x for e in expressions for x in _random(e)}, key=str)
         apart = [a.left for a in self.assumptions if a.kind == "independence"]
@@ -337,9 +339,9 @@ class Model:
         self.outcomes = dict.fromkeys(self.block.values(), 3)
         for a in self.assumptions:
             if any(isinstance(side, sp.Basic) and side.has(E, Var) for side in (a.left, a.right)):
-                own = len(_free(a.left) & loose)
+                own = _monomials(a.left, self.last)
                 for b in {self.block[x] for x in _random(a.left) if x in self.block}:
-                    self.outcomes[b] += math.comb(self.last + own - 1, own) if own else 1
+                    self.outcomes[b] += 2 * own if own else 1
 
     def _atoms(self, expression: Any) -> set[Any]:
         """Return what is random in an expression, also by what its names stand for."""
@@ -392,7 +394,9 @@ class Model:
             for place, w in outcome:
                 inner |= place
                 weight *= w
-            total += weight * self.of(argument, inner)
+            term = weight * self.of(argument, inner)
+            total += term
+            self.size = max(self.size, abs(term))
         return total
 
     def _weight(self, block: int, k: int) -> Any:
@@ -491,6 +495,8 @@ class Model:
             own = self._matched(pattern, place, loose)
             if own is None:
                 continue
+            if (left, place) in self.active and isinstance(left, sp.Indexed):
+                continue  # the pattern holds its own right side, and says nothing of it
             if (left, place) in self.active or len(self.active) > 12:
                 if any(value.has(sp.Derivative) for told in self.told.values() for _, value, _ in told):
                     raise NoValueError("an unknown function that solves a differential equation")
@@ -529,6 +535,8 @@ class Model:
         return self.numbers[key]
 
     def _draw(self, key: Any, e: Any) -> Any:
+        if _is_outcome(key) and key[3] != "any" and key[3] % 2 and not (e.is_nonnegative or e.is_nonpositive):
+            return -self._drawn((*key[:3], key[3] - 1), e)  # in pairs, so that means are small beside mean squares
         rng = random.Random(f"{self.seed} {key}")
         if e.is_integer:
             if not e.is_positive:
@@ -537,16 +545,18 @@ class Model:
                 free = [k for k in range(low, high + 1) if k not in others or rng.random() < 0.3]
                 return rng.choice(free or [low, high])
             taken = {v for v in self.numbers.values() if isinstance(v, int)}
-            small = (1, 2) if self.components or e in self.indices else (2, 3) if self.has_means else (2, 3, 4)
+            small = (1, 2) if self.components or e in self.indices else self.lengths
             free = [k for k in small if k not in taken and not (e.is_even and k % 2) and not (e.is_odd and k % 2 == 0)]
             return rng.choice(free or small)
         size = CTX.mpf(math.exp(rng.uniform(math.log(0.15), math.log(1.8))))
+        if self.seed > 1 and isinstance(key, tuple):  # components of different size, as bounds on them ask for
+            size *= random.Random(f"{self.seed} {key[0]}").choice((CTX.mpf(1), CTX.mpf(1) / 4, CTX.mpf(1) / 16))
         if e.is_negative or e.is_nonpositive:
             return -size
         if e.is_positive or e.is_nonnegative:
             return size
-        if self.seed % 4 == 3:  # all positive: some assumptions hold nowhere else
-            return size
+        if self.seed % 4 == 3:  # all positive, large or small: some assumptions hold nowhere else
+            return size * (3 if self.seed % 8 == 3 else CTX.mpf(1) / 3)
         if e.is_extended_real is None and self.seed % 4 == 2 and not isinstance(key, tuple):
             return size * CTX.expjpi(rng.uniform(-1, 1))
         return size * rng.choice((-1, 1))
@@ -761,9 +771,14 @@ def _bound(line: Any) -> set[Any]:
     return {limit[0] for sign in sp.sympify(line).atoms(sp.Sum, sp.Product) for limit in sign.limits}
 
 
-def _places(side: Any) -> set[Any]:
-    parts = side.atoms(sp.Indexed) if isinstance(side, sp.Basic) else ()
-    return {i for part in parts for i in part.indices if i.is_Symbol}
+def _monomials(mean: Any, last: int) -> int:
+    """Return how many products of components, at places up to the last, an expectation speaks of."""
+    parts = [part for part in mean.atoms(sp.Indexed) if isinstance(part.base, RandomVector)]
+    if not parts:
+        return 0
+    factors = [f.as_base_exp() for f in sp.Mul.make_args(mean.args[0])]
+    degree = sum(int(power) for base, power in factors if base in parts and power.is_Integer)
+    return math.comb(last ** max(len(part.indices) for part in parts) + degree - 1, degree)
 
 
 def _indices(lines: Sequence[Any]) -> set[Any]:
@@ -816,13 +831,21 @@ def _assigned(a: Assumption, told: Mapping[Any, Any]) -> tuple[Any, Any] | None:
         if a.kind == "definition" and left == a.left:
             if isinstance(left, sp.Symbol) and left.is_integer and right.is_integer is None:
                 return None
-            return None if isinstance(left, sp.Indexed) and right.has(left.base) else (left, right)
+            return None if _is_symmetry(left, right) else (left, right)
         if a.kind == "definition" or sp.sympify(right).has(_head(left)) or _head(left) in told:
             continue
         if isinstance(left, sp.Symbol) and left.is_integer and right.is_integer is None:
             continue
         return left, right
     return None
+
+
+def _is_symmetry(left: Any, right: Any) -> bool:
+    """Return whether an equation says of components that they do not change with the order of their indices."""
+    if not isinstance(left, sp.Indexed):
+        return False
+    order = sorted(left.indices, key=str)
+    return any(p.base == left.base and sorted(p.indices, key=str) == order for p in right.atoms(sp.Indexed))
 
 
 def _overlap(one: Any, two: Any, loose: set[Any]) -> bool:

@@ -29,9 +29,8 @@ OUT_OF_SIGHT = {
     "a sum with half-integer ends": "such a sum has no terms that one could add",
     "a telescoping sum run backwards": "such a range has no terms that one could add",
 }
-#: False programs that pass: what is false there is the gap and not the line, or a pole that no drawn number meets.
+#: False programs that pass: what is false there is the gap, and not the line.
 SILENT = {
-    "parameters": ["int (-3*c + x)^-2 from 1 to 2"],
     "bounds": ["exp(y) and the gap -a, not True", "y and the gap Sum(u[m]**2, (m, 1, -3)), up False"],
 }
 #: Programs of each template that are tried.
