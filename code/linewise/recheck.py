@@ -154,7 +154,8 @@ class Model:
         self.size, self.steps, self.exact, self.active = CTX.mpf(0), 0, True, []  # type: ignore[var-annotated]
         self.nodes: dict[Any, list[tuple[Any, Any]]] = {}
         self.finer = 0
-        bound = set().union(*(_bound(line) for line in lines), *(a.every for a in assumptions)) if lines else set()
+        sides = [side for a in assumptions for side in (a.left, a.right) if isinstance(side, sp.Basic)]
+        bound = set().union(*map(_bound, [*lines, *sides]), *(a.every for a in assumptions))
         self.told: dict[Any, list[tuple[Any, Any, set[Any]]]] = {}
         self.shape: dict[Any, Callable[[Any], Any]] = {}
         equations = []
@@ -169,7 +170,7 @@ class Model:
                 self.told.setdefault(_head(left), []).append((left, right, bound | set(a.every)))
         self.laws = {a.left: a.right for a in assumptions if a.kind == "law"}
         self.alike = {x: a.left[0] for a in assumptions if a.kind == "same law" for x in a.left}
-        self.indices = _indices(lines)
+        self.indices = _indices([*lines, *sides])
         # What a name stands for may vary with what a line differentiates by, and never with what a sum runs over. Both
         # are tried: they agree where nothing that is assumed speaks of it.
         self.varied = set() if seed % 2 else _varied(lines)
@@ -182,8 +183,7 @@ class Model:
             if s not in self.told:
                 self._drawn(s, s)
         self.last = max([2, *(v for v in self.numbers.values() if isinstance(v, int))])
-        sides = [side for a in assumptions for side in (a.left, a.right)]
-        self._spaces([*lines, *sides])
+        self._spaces([*lines, *(side for a in assumptions for side in (a.left, a.right))])
         self._solve([e for a in equations for e in self._instances(a.left, a.right, bound | set(a.every))])
         self._require(assumptions, bound)
 
@@ -387,7 +387,7 @@ class Model:
         for atom in sorted((x for x in atoms if self.alike.get(x, x) in self.laws), key=str):
             spaces.append([({atom: x}, w) for x, w in self._law_nodes(atom)])
             self.exact = False
-        total = CTX.mpf(0)
+        total, size = CTX.mpf(0), self.size
         for outcome in product(*spaces):
             inner = {**env}
             weight = CTX.mpf(1)
@@ -396,7 +396,8 @@ class Model:
                 weight *= w
             term = weight * self.of(argument, inner)
             total += term
-            self.size = max(self.size, abs(term))
+            size = max(size, abs(term))
+        self.size = size  # not that of the terms on the way
         return total
 
     def _weight(self, block: int, k: int) -> Any:
@@ -522,9 +523,12 @@ class Model:
         for p, value in zip(pattern, place, strict=True):
             symbol = next(iter(p.free_symbols & loose), None)
             if symbol is None or not (p - symbol).is_Integer:
-                if abs(self.of(p, {}) - value) > 1e-20:
-                    return None
-            elif own.setdefault(symbol, value - int(p - symbol)) != value - int(p - symbol):
+                met = abs(self.of(p, {}) - value) <= 1e-20
+            else:
+                value -= int(p - symbol)
+                met = own.setdefault(symbol, value) == value
+                met = met and not (symbol.is_integer and symbol.is_positive and value < 1)
+            if not met:
                 return None
         return own
 
@@ -620,18 +624,23 @@ class Model:
         return reduce(operator.mul, self._terms(e, env, e.limits), 1)
 
     def _integral(self, e: Any, env: Env) -> Any:
+        size = self.size
         self.exact = False
 
-        def inner(limits: Any, env: Env) -> Any:
+        def inner(limits: Any, env: Env) -> tuple[Any, Any]:
             if not limits:
-                return self.of(e.function, env)
+                value = self.of(e.function, env)
+                return value, abs(value)
             name, *ends = limits[-1]
             low, high = (CTX.re(self.of(end, env)) for end in ends)
             sign = 1 if low <= high else -1
             low, high = min(low, high), max(low, high)
-            return sign * _quadrature(lambda x: inner(limits[:-1], {**env, name: x}), low, high)
+            total, mass = _quadrature(lambda x: inner(limits[:-1], {**env, name: x})[0], low, high)
+            return sign * total, mass
 
-        return inner(e.limits, env)
+        value, mass = inner(e.limits, env)
+        self.size = max(size, mass)  # not that of the terms on the way
+        return value
 
     def _derivative(self, e: Any, env: Env) -> Any:
         self.exact = False
@@ -940,10 +949,13 @@ def _nodes(low: Any, high: Any, cut: int, slow: bool = False) -> Iterator[tuple[
         yield from ((middle + radius * x, radius * w) for x, w in _unit_nodes("interval", cut))
 
 
-def _quadrature(function: Callable[[Any], Any], low: Any, high: Any) -> Any:
-    """Integrate with finer and finer rules until two agree; poles and divergent parts do not settle."""
+def _quadrature(function: Callable[[Any], Any], low: Any, high: Any) -> tuple[Any, Any]:
+    """Return an integral and that of the absolute value, by finer and finer rules until two agree.
+
+    Poles and divergent parts do not settle.
+    """
     if low == high:
-        return CTX.mpf(0)
+        return CTX.mpf(0), CTX.mpf(0)
     for slow in (False, True) if CTX.inf in (-low, high) else (False,):
         before = None
         for cut in range(_CUTS):
@@ -952,7 +964,7 @@ def _quadrature(function: Callable[[Any], Any], low: Any, high: Any) -> Any:
             if max(abs(terms[0]), abs(terms[-1])) > 1e-14 * mass and cut:
                 break
             if before is not None and abs(total - before) <= 1e-14 * mass:
-                return total
+                return total, mass
             before = total
     raise DivergesError("a quadrature that does not settle")
 
