@@ -35,13 +35,13 @@ from linewise.derive.matrices import Inner
 
 #: A context of its own: digits of plain arithmetic, and those of a limit, which subtracts what is nearly equal.
 CTX = mpmath.MPContext()
-DIGITS, MANY_DIGITS = 40, 200
+DIGITS, MANY_DIGITS = 40, 400
 CTX.dps = DIGITS
 #: Two lines agree within this share of their largest terms: exact arithmetic, and what goes through a quadrature, a
 #: derivative or a limit.
 CLOSE, NEAR = 1e-25, 1e-11
 # Models that are tried, signs that are evaluated for one line, terms of an endless sum.
-_TRIES, _MOST_STEPS, _MOST_TERMS = 40, 200_000, 1500
+_TRIES, _MOST_STEPS, _MOST_TERMS = 40, 600_000, 1500
 
 Env = dict[Any, Any]
 
@@ -151,6 +151,7 @@ class Model:
         self.seed, self.assumptions = seed, assumptions
         self.numbers: Env = {}
         self.touched: dict[Any, Any] = {}
+        self.last = 4  # the largest place at which an equation is taken to hold
         self.size, self.steps, self.exact, self.active = CTX.mpf(0), 0, True, []  # type: ignore[var-annotated]
         self.nodes: dict[Any, list[tuple[Any, Any]]] = {}
         self.finer = 0
@@ -290,7 +291,7 @@ class Model:
         """Refuse numbers that break a sign, a range, an equation or the mass of a law."""
         for a in assumptions:
             if a.kind in SIGNS:
-                for left, _, env in self._instances(a.left, sp.Integer(0), bound & set(a.every)):
+                for left, _, env in self._instances(a.left, sp.Integer(0), bound | set(a.every)):
                     self._fits(self.number(left, env).value, a.kind, a)
             elif a.kind == "range":
                 low, at, high = (self.number(e).value for e in (a.right[0], a.left, a.right[1]))
@@ -527,6 +528,7 @@ class Model:
             else:
                 value -= int(p - symbol)
                 met = own.setdefault(symbol, value) == value
+                met = met and not (symbol.is_integer and p != symbol and value > self.last)
                 met = met and not (symbol.is_integer and symbol.is_positive and value < 1)
             if not met:
                 return None
@@ -553,8 +555,10 @@ class Model:
             free = [k for k in small if k not in taken and not (e.is_even and k % 2) and not (e.is_odd and k % 2 == 0)]
             return rng.choice(free or small)
         size = CTX.mpf(math.exp(rng.uniform(math.log(0.15), math.log(1.8))))
-        if self.seed > 1 and isinstance(key, tuple):  # components of different size, as bounds on them ask for
-            size *= random.Random(f"{self.seed} {key[0]}").choice((CTX.mpf(1), CTX.mpf(1) / 4, CTX.mpf(1) / 16))
+        if self.seed > (1 if isinstance(key, tuple) else 7):  # of different sizes, as bounds on them ask for
+            size *= random.Random(f"{self.seed} {key[0] if isinstance(key, tuple) else key}").choice(
+                (CTX.mpf(1), CTX.mpf(1) / 4, CTX.mpf(1) / 16)
+            )
         if e.is_negative or e.is_nonpositive:
             return -size
         if e.is_positive or e.is_nonnegative:
@@ -677,7 +681,7 @@ class Model:
             return _extrapolated([at(2**k) for k in range(2, 9)])
         with CTX.workdps(MANY_DIGITS):
             try:
-                one, two = at(CTX.mpf(10) ** 50), at(CTX.mpf(10) ** 53)
+                one, two = at(CTX.mpf(10) ** 150), at(CTX.mpf(10) ** 160)
             except OverflowError as error:
                 raise NoValueError("a limit that overflows") from error
         if abs(one - two) > 1e-13 * max(1e-13, abs(one), abs(two)):
