@@ -8,15 +8,9 @@ _DIFFERENTIAL = "the function is known by its derivative, in terms of itself: a 
 NOT_EVALUABLE: dict[tuple[str, str], str] = {
     ("feature_maps", "The derivative of the ratio"): _DIFFERENTIAL,
     ("feature_maps", "The ratio to the left of 0"): _DIFFERENTIAL,
-    (
-        "squared_relu",
-        "A moment of the rectified score",
-    ): "the function is known by two equations alone, one an integral",
+    ("squared_relu", "A moment of the rectified score"): "the function is known by two equations alone, one an integral",
 }
 #: By notebook and name of the mistake.
 UNSEEN: dict[tuple[str, str], str] = {
-    (
-        "stochastic_matrix",
-        "one $B$ is forgotten",
-    ): "it shows only where nearly all scores are at the ends of their range",
+    ("concentration", "the forgotten largest modulus"): "it shows only where entries beyond 1 are drawn, M beyond them",
 }
