@@ -158,7 +158,6 @@ class Model:
         sides = [side for a in assumptions for side in (a.left, a.right) if isinstance(side, sp.Basic)]
         bound = set().union(*map(_bound, [*lines, *sides]), *(a.every for a in assumptions))
         self.told: dict[Any, list[tuple[Any, Any, set[Any]]]] = {}
-        self.shape: dict[Any, Callable[[Any], Any]] = {}
         equations = []
         for a in sorted(assumptions, key=lambda a: a.kind != "definition"):
             if a.kind not in ("definition", "hypothesis", "moment"):
@@ -481,8 +480,6 @@ class Model:
             told = self._told(e.func, e, arguments, env)
             if told is not None:
                 return told
-        if e.func in self.shape:
-            return self.shape[e.func](*arguments)
         rng = random.Random(f"{self.seed} {e.func}")
         a, b, c, *d = (CTX.mpf(rng.uniform(0.2, 1.1)) for _ in range(3 + len(arguments)))
         inner = sum(k * x for k, x in zip(d, arguments, strict=True))

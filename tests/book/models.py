@@ -8,7 +8,7 @@ _DIFFERENTIAL = "the function is known by its derivative, in terms of itself: a 
 NOT_EVALUABLE: dict[tuple[str, str], str] = {
     ("feature_maps", "The derivative of the ratio"): _DIFFERENTIAL,
     ("feature_maps", "The ratio to the left of 0"): _DIFFERENTIAL,
-    ("squared_relu", "A moment of the rectified score"): "the function is known by two equations alone, one an integral",
+    ("squared_relu", "A moment of the rectified score"): "the function is known by two equations alone",
 }
 #: By notebook and name of the mistake.
 UNSEEN: dict[tuple[str, str], str] = {
