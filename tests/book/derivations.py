@@ -14,6 +14,7 @@ import sympy as sp
 
 from figure_scripts import names
 from linewise.derive import Derivation, collected, rules
+from linewise.derive.derivation import Line
 from linewise.derive.equality import equal
 
 _BUILDS = {"Derivation", "identity"}
@@ -22,11 +23,17 @@ _EXTENDS = {"step", "at_most", "at_least"}
 
 @contextmanager
 def taken_as_written() -> Iterator[None]:
-    """Let derivations take their lines without a check, which the execution of the notebook has made."""
+    """Let derivations take their lines without a check, which the execution of the notebook has made.
+
+    Of what they assume they keep what their rules state.
+    """
+
+    def take(chain: Derivation, line: Line) -> None:
+        stated = dict.fromkeys(a for rule in line.rules for a in rule.assumes)
+        chain._lines.append(replace(line, assumes=tuple(a for a in stated if a not in chain.assumptions)))
+
     verified = Derivation._add
-    Derivation._add = lambda chain, line: chain._lines.append(
-        replace(line, assumes=tuple(assumption for rule in line.rules for assumption in rule.assumes))
-    )
+    Derivation._add = take
     try:
         yield
     finally:

@@ -1,0 +1,100 @@
+"""The model check catches false lines: here the engine takes every line, so that only the models can refuse it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+import sympy as sp
+from attack_templates import TEMPLATES, Program
+from test_attacks import ATTACKS
+
+from linewise.derive import Derivation, E, RandomVariable, collected, identity
+from linewise.derive.assumptions import Assumption
+from linewise.derive.derivation import Line
+from linewise.derive.rule import made
+from linewise.recheck import Verdict, check
+
+x, t = sp.symbols("x t", real=True)
+X = RandomVariable("X", real=True)
+#: Attacks that models do not see, or of which they can say nothing, and why.
+OUT_OF_SIGHT = {
+    "up and down": "each line is right; what is refused is to read the chain as one bound",
+    "a derivative under an integral": "the lines differ where t is 0 alone, and t is drawn elsewhere before it is set",
+    "the exponential of a sum beyond its range": "the law of the components is known by a moment alone",
+    "an integral split into parts that diverge": "a part has no number",
+    "a sum with half-integer ends": "such a sum has no terms that one could add",
+    "a telescoping sum run backwards": "such a range has no terms that one could add",
+}
+#: False programs that pass: what is false there is the gap, and not the line.
+SILENT = {
+    "bounds": ["exp(y) and the gap -a, not True", "y and the gap Sum(u[m]**2, (m, 1, -3)), up False"],
+}
+#: Programs of each template that are tried.
+SOME = 10
+
+
+@pytest.fixture
+def door(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let derivations take their lines without a check."""
+
+    def take(chain: Derivation, line: Line) -> None:
+        stated = (a for rule in line.rules for a in rule.assumes)
+        chain._lines.append(replace(line, assumes=tuple(a for a in stated if a not in chain.assumptions)))
+
+    monkeypatch.setattr(Derivation, "_add", take)
+
+
+def verdicts(run: Callable[[], object]) -> list[Verdict]:
+    """Run a program, and check what it builds; nothing where a rule itself refuses."""
+    with collected() as found:
+        try:
+            run()
+        except (AssertionError, TypeError, ValueError):
+            return []
+    return [check(chain) for chain in found]
+
+
+def caught(told: list[Verdict]) -> bool:
+    return any(v.kind in ("differs", "no model") or v.unseen for v in told)
+
+
+@pytest.mark.usefixtures("door")
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks_are_caught(name: str) -> None:
+    told = verdicts(ATTACKS[name][1])
+    if told:
+        assert caught(told) is (name not in OUT_OF_SIGHT), [*map(str, told)]
+
+
+def some(template: Any, true: bool) -> Iterator[Program]:
+    programs = [program for program in template() if program.true is true]
+    Random(1).shuffle(programs)
+    yield from programs[:SOME]
+
+
+@pytest.mark.usefixtures("door")
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda f: f.__name__)
+def test_false_programs_are_caught_and_true_ones_are_not(template: Any) -> None:
+    false = {p.name: told for p in some(template, False) if (told := verdicts(p.run)) and not caught(told)}
+    assert [*false] == SILENT.get(template.__name__, [])
+    true = {p.name: [*map(str, told)] for p in some(template, True) if caught(told := verdicts(p.run))}
+    assert true == {}
+
+
+def test_a_differing_line_is_named_with_its_numbers(door: None) -> None:
+    told = check(identity((x + 1) ** 2, x**2 + 1, because="expand"))
+    assert told.kind == "differs" and "line 2" in told.words and "x = " in told.words
+
+
+def test_a_law_has_mass_one(door: None) -> None:
+    law = made("a law", lambda e: e, assumes=[Assumption("law", X, sp.Tuple(2 * sp.exp(-X), 0, sp.oo))])
+    told = check(identity(E(X), sp.Integral(2 * t * sp.exp(-t), (t, 0, sp.oo)), law))
+    assert told.kind == "no model" and "mass 2.0" in told.words
+
+
+def test_it_cannot_see_a_denominator_that_vanishes_at_points(door: None) -> None:
+    assert check(identity((x**2 - x) / (x - 1), x, because="algebra")).kind == "confirmed"
