@@ -147,7 +147,8 @@ def derivation_tex(record: dict[str, Any], encode: Encode) -> str:
         right = breakable(f"{display.relation_of(line)} {display.tex_of(line)}")
         body.append(rf"\derivationline{{{right}}}{{{words(display.reason_of(line), encode)}}}")
     if taken := display.assumptions_of(record):
-        body.append(used("assumed", "Assumed: " + "; ".join(rf"\longformula{{{breakable(tex)}}}" for tex in taken) + "."))
+        listed = "; ".join(rf"\longformula{{{breakable(tex)}}}" for tex in taken)
+        body.append(used("assumed", f"Assumed: {listed}."))
     mistakes = record["mistakes"]
     wrong = [rf"{words(m['name'], encode)}: \longformula{{{breakable(display.tex_of(m))}}}" for m in mistakes]
     if wrong:
