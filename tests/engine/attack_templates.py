@@ -258,7 +258,7 @@ def changes() -> Iterator[Program]:
         line = sp.Integral(integrand, (x, low, high))
         rule = partial(rules.substitution, x, y, k * y + s)
         for words, factor, limits, true in (("right", k, ends, True), ("no factor", 1, ends, k == 1),
-                                            ("old ends", k, [low, high], s == 0 and k == 1)):  # fmt: skip
+                                            ("old ends", k, [low, high], ends == [low, high])):  # fmt: skip
             after = sp.Integral(factor * inside, (y, *limits))
             if words == "right":
                 after = rule().rewrite(line)

@@ -22,6 +22,7 @@ x, t = sp.symbols("x t", real=True)
 X = RandomVariable("X", real=True)
 #: Attacks that models do not see, or of which they can say nothing, and why.
 OUT_OF_SIGHT = {
+    "a law and another exponential mean": "a mean that is stated for every c is taken as stated beside the law",
     "up and down": "each line is right; what is refused is to read the chain as one bound",
     "a derivative under an integral": "the lines differ where t is 0 alone, and t is drawn elsewhere before it is set",
     "the exponential of a sum beyond its range": "the law of the components is known by a moment alone",

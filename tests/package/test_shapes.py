@@ -214,6 +214,7 @@ def check_library(result: Any, hint: Any, backend: str) -> None:
 
 def annotated(function: Callable[..., Any], hints: Mapping[str, Any]) -> Callable[..., Any]:
     """Return a copy of a function with other annotations."""
+    function = inspect.unwrap(function)
     assert isinstance(function, FunctionType)
     parts = function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     copy = FunctionType(*parts)
@@ -231,6 +232,7 @@ def without_variable(hint: Any) -> Any:
 
 def check(function: Callable[..., Any], given: Mapping[str, Any], backend: str = "numpy") -> None:
     """Call a function under jaxtyping's check, and check the parts of its result as well."""
+    function = inspect.unwrap(function)  # what is around it takes whatever comes
     hints = typing.get_type_hints(function)
     given = {key: as_arrays(value, hints.get(key), backend) for key, value in given.items()}
     plain = {key: without_variable(hint) for key, hint in hints.items()}
