@@ -43,6 +43,7 @@ CLOSE, NEAR = 1e-25, 1e-11
 # Models that are tried, signs that are evaluated for one line, terms of an endless sum.
 _TRIES, _MOST_STEPS, _MOST_TERMS = 40, 600_000, 1500
 
+#: Values of bound symbols, by symbol.
 Env = dict[Any, Any]
 
 
