@@ -26,7 +26,7 @@ import numpy as np
 import execute
 import stamps
 
-BOOK_BUDGET, UNCHANGED_BUDGET, TEST_BUDGET, NOTEBOOK_BUDGET = 180.0, 10.0, 480.0, 15.0
+BOOK_BUDGET, UNCHANGED_BUDGET, TEST_BUDGET, NOTEBOOK_BUDGET = 180.0, 10.0, 600.0, 15.0
 OWN_BUDGETS = {"sparsity/associative_recall": 25.0}  # it trains models
 
 
