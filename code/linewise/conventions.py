@@ -14,6 +14,7 @@ A book keeps them in ``linewise.yml`` in its folder; what it leaves out is as in
     grades:                         # how a corrected sentence is wrong, gravest first, with its heading on the page
       slip of notation: {heading: Slips of notation, brief: yes}     # brief: an entry is what holds, and no more
     reasons: {heading: a title}     # why a sentence may need no claim
+    kernel: kernel.json             # what a second kernel has proved of the derivations (linewise.kernel)
     texts: [guide]                  # further folders whose pages, notebooks and docstrings name places and equations
 """
 
@@ -101,6 +102,7 @@ class Conventions:
     reasons: dict[str, str]
     chapters: str = "chapters"
     texts: tuple[str, ...] = ()
+    kernel: str = ""
 
     def by_check(self, *checks: str) -> list[str]:
         """Return the verdicts that one of the checks gives."""
@@ -230,7 +232,8 @@ def _standard_text() -> str:
 def _read(given: dict[str, Any], where: str) -> Conventions:
     if wrong := wrong_keys(given, (), [f.name for f in fields(Conventions)]):
         raise ConventionError(f"{where}: {wrong}")
-    kinds = {"sources": list, "verdicts": dict, "grades": dict, "reasons": dict, "chapters": str, "texts": list}
+    kinds = {"sources": list, "verdicts": dict, "grades": dict, "reasons": dict, "chapters": str, "texts": list,
+             "kernel": str}
     for name, kind in kinds.items():
         if name in given and not isinstance(given[name], kind):
             raise ConventionError(f"{where}: {name}: expected a {kind.__name__}, got {given[name]!r}")
@@ -253,6 +256,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
         given["reasons"],
         _text(given.get("chapters", "chapters"), f"{where}: chapters"),
         tuple(_text(folder, f"{where}: texts") for folder in given.get("texts", ())),
+        _text(given.get("kernel", ""), f"{where}: kernel", blank=True),
     )
 
 

@@ -370,7 +370,7 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
                 line = new
         return line
 
-    return made(words or chain.name or "derived above", rewrite, assumes=tuple(dict.fromkeys(assumes)))
+    return made(words or chain.name or "derived above", rewrite, assumes=tuple(dict.fromkeys(assumes)), states=pairs)
 
 
 #: A value must certainly have what is assumed of the symbol in whose place it stands.
@@ -569,4 +569,5 @@ def induction(base: Any, step: Any, index: sp.Symbol, words: str = "by induction
         raise ValueError(f"base: expected nothing that is assumed of {index}, got {fixed[0]}")
     held = [replace(a, every=a.every | {index}) if index in a.free_symbols else a
             for a in step.assumptions if a != proved[0]]  # fmt: skip
-    return made(words, lambda line: line.xreplace({left: right}), assumes=[*base.assumptions, *held])
+    assumes = [*base.assumptions, *held]
+    return made(words, lambda line: line.xreplace({left: right}), assumes=assumes, states=[(left, right)])
