@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,19 @@ def asked(notebook: Path, folder: Path) -> dict[str, Any]:
     chains = derivations(notebook)
     names = [f"c{k}" for k in range(len(chains))]
     plain, guarded, wrong = (
-        [list(attempts(chain, name + tail, sides=sides, mistaken=mistaken)) for chain, name in zip(chains, names, strict=True)]
+        [
+            list(attempts(chain, name + tail, sides=sides, mistaken=mistaken))
+            for chain, name in zip(chains, names, strict=True)
+        ]
         for tail, sides, mistaken in (("a", False, False), ("b", True, False), ("m", True, True))
     )
-    first = _proved([*plain, *wrong], folder)
+    first = _proved([*plain, *wrong], folder, notebook.stem)
     again = [[b for a, b in zip(one, other, strict=True) if not _is_proved(a, first) and b.statement != a.statement]
              for one, other in zip(plain, guarded, strict=True)]  # fmt: skip
-    second = _proved(again, folder)
+    second = _proved(again, folder, notebook.stem)
     if mistaken := [a for some in wrong for a in some if _is_proved(a, first)]:
-        raise coq.KernelError(f"{notebook.stem}: proves the mistake of step {mistaken[0].number}, {mistaken[0].goals[0].name}")
+        goal = mistaken[0].goals[0]
+        raise coq.KernelError(f"{notebook.stem}: proves a mistake, {goal.name}: {goal.statement}")
     entries, accepted = {}, []
     for chain, one, other, bad in zip(chains, plain, guarded, wrong, strict=True):
         steps = [a if _is_proved(a, first) else b for a, b in zip(one, other, strict=True)]
@@ -47,23 +52,26 @@ def asked(notebook: Path, folder: Path) -> dict[str, Any]:
         entries[digest(chain.record())] = entry_of(chain, steps, known, sum(not a.outside for a in bad))
     if not coq.without_admission(accepted):
         raise coq.KernelError(f"{notebook.stem}: a proof gives up a goal")
-    coq.certify(accepted, folder)
+    coq.certify(accepted, folder, f"proofs_{_word(notebook.stem)}")
     return entries
 
 
-def _proved(some: Sequence[Sequence[Attempt]], folder: Path) -> set[str]:
-    return coq.proved([goal for group in some for a in group for goal in a.goals], folder, SECONDS)
+def _proved(some: Sequence[Sequence[Attempt]], folder: Path, name: str) -> set[str]:
+    goals = [goal for group in some for a in group for goal in a.goals]
+    return coq.proved(goals, folder, SECONDS, f"trial_{_word(name)}")
+
+
+def _word(name: str) -> str:
+    return name.replace("-", "_")
 
 
 def _is_proved(attempt: Attempt, names: set[str]) -> bool:
     return bool(attempt.goals) and all(goal.name in names for goal in attempt.goals)
 
 
-def one(notebook: Path) -> tuple[str, dict[str, Any]]:
+def one(folder: Path, notebook: Path) -> tuple[str, dict[str, Any]]:
     """Return a notebook's name and the entries of its derivations."""
-    with tempfile.TemporaryDirectory() as folder:
-        coq.prelude(Path(folder))
-        return notebook.stem, asked(notebook, Path(folder))
+    return notebook.stem, asked(notebook, folder)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,8 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = [p.resolve() for p in options.paths] or every
         chapters = {n.stem: known.chapters[n.stem] for n in every if n.stem in known.chapters}
         due = [n for n in given if again or not is_current(chapters.get(n.stem, {}), derivations(n))]
-        with ProcessPoolExecutor(options.jobs) as pool:
-            for name, entries in pool.map(one, due):
+        with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(options.jobs) as pool:
+            coq.prelude(Path(folder))
+            for name, entries in pool.map(partial(one, Path(folder)), due):
                 chapters[name] = entries
                 write(Kernel(prover, chapters), path)  # what an interruption leaves is whole
                 proved = sum("by" in step for entry in entries.values() for step in entry["steps"])
@@ -94,8 +103,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"kernel: {error}", file=sys.stderr)
         return 1
     counts = kernel.counts()
-    print(f"kernel: {prover} proves {counts['proved']} of {counts['steps']} steps, {counts['conditional']} of them with a "
-          f"condition, and refuses {counts['refused']} of {counts['mistakes']} mistakes")  # fmt: skip
+    print(
+        f"kernel: {prover} proves {counts['proved']} of {counts['steps']} steps ({counts['translated']} translated), "
+        f"{counts['conditional']} with a condition, "
+        f"and none of {counts['refused']} mistakes of {counts['mistakes']}"
+    )
     for kind, number in kernel.left().items():
         print(f"kernel: without, {kind}: {number}")
     return 0

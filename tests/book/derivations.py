@@ -11,7 +11,6 @@ from linewise.derive import Derivation, rules
 from linewise.derive.equality import equal
 
 
-
 def changes(line: Any) -> Iterator[tuple[str, Any]]:
     """Yield changed versions of a line: a factor, a sign, an index, an exponent, one at a time.
 

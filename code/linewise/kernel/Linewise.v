@@ -190,12 +190,12 @@ Ltac sign :=
   | |- 0 <= _ / _ => apply Rmult_le_pos; sign
   | |- 0 < _ / _ => apply Rmult_lt_0_compat; sign
   | |- 0 <= ?x * ?x => apply Rle_0_sqr
-  | |- 0 <= _ * _ => first [solve [apply Rmult_le_pos; sign] | lra | nra]
-  | |- 0 < _ * _ => first [solve [apply Rmult_lt_0_compat; sign] | lra | nra]
-  | |- 0 <= _ + _ => first [solve [apply Rplus_le_le_0_compat; sign] | lra | nra]
-  | |- 0 < _ + _ => first [solve [apply Rplus_lt_le_0_compat; sign] | solve [apply Rplus_le_lt_0_compat; sign] | lra | nra]
-  | |- 0 <= _ => first [assumption | solve [auto] | apply Rlt_le; solve [auto] | lra | nra]
-  | |- 0 < _ => first [assumption | solve [auto] | lra | nra]
+  | |- 0 <= _ * _ => first [solve [apply Rmult_le_pos; sign] | lra]
+  | |- 0 < _ * _ => first [solve [apply Rmult_lt_0_compat; sign] | lra]
+  | |- 0 <= _ + _ => first [lra | solve [apply Rplus_le_le_0_compat; sign]]
+  | |- 0 < _ + _ => first [lra | solve [apply Rplus_lt_le_0_compat; sign] | solve [apply Rplus_le_lt_0_compat; sign]]
+  | |- 0 <= _ => first [assumption | solve [auto] | apply Rlt_le; solve [auto] | lra]
+  | |- 0 < _ => first [assumption | solve [auto] | lra]
   end.
 
 (* What is divided by is not 0: it has a sign, or a premise says so. *)
@@ -255,9 +255,9 @@ Ltac deltas :=
   end.
 Ltac finish :=
   first [reflexivity | ring | solve [izr; field; other_than_0]
-        | solve [name_roots; izr; first [ring | field; other_than_0 | squares_known; other_than_0]]
+        | solve [progress name_roots; izr; first [ring | field; other_than_0 | squares_known; other_than_0]]
         | solve [progress deltas; izr; first [ring | field; other_than_0]]
-        | solve [circles; izr; first [ring | squares_known; other_than_0]]
+        | solve [progress circles; izr; first [ring | squares_known; other_than_0]]
         | lra].
 Ltac finish_by_premises := first [finish | solve [nsatz]].
 Ltac exp_as total :=

@@ -65,7 +65,9 @@ class Attempt:
         return hashlib.sha256("\n".join(goal.statement for goal in self.goals).encode()).hexdigest()[:12]
 
 
-def attempts(chain: Any, name: str, *, sides: bool = True, mistaken: bool = False, search: bool = True) -> Iterator[Attempt]:
+def attempts(
+    chain: Any, name: str, *, sides: bool = True, mistaken: bool = False, search: bool = True
+) -> Iterator[Attempt]:
     """Yield the steps of a derivation, or its mistakes, as goals for the kernel.
 
     sides : whether what the lines need to be defined is a premise.  search : whether to look for proofs as well.
@@ -120,13 +122,15 @@ _KINDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
 def kind_of(before: Any, line: Any) -> str:
     """Return what a step is about, for a table of the steps without a proof."""
     both = [sp.sympify(x.value) for x in (before, line)]
-    held = [*both, *(s for rule in line.rules for a in rule.assumes for s in (a.left, a.right) if isinstance(s, sp.Basic))]
+    assumes = [a for rule in line.rules for a in rule.assumes]
+    held = [*both, *(s for a in assumes for s in (a.left, a.right) if isinstance(s, sp.Basic))]
     for name, signs in _KINDS:
         if any(isinstance(x, signs) or x.has(*signs) for x in (both if name != "integrals" else held)):
             return name
-    if any(a.kind == "law" for rule in line.rules for a in rule.assumes):
+    if any(a.kind == "law" for a in assumes):
         return "integrals"
-    if any(x.has(sp.Sum) and any(e.is_infinite for s in x.atoms(sp.Sum) for limit in s.limits for e in limit[1:]) for x in both):
+    ends = [end for x in both for s in x.atoms(sp.Sum) for limit in s.limits for end in limit[1:]]
+    if any(end.is_infinite for end in ends):
         return "series"
     if line.relation != "=":
         return "bounds"
@@ -179,8 +183,8 @@ class Kernel:
 
     def left(self) -> dict[str, int]:
         """Return the steps without a proof by their kind, the most first."""
-        kinds = Counter(step["kind"] for entry in self.derivations.values() for step in entry["steps"] if "by" not in step)
-        return dict(kinds.most_common())
+        steps = [step for entry in self.derivations.values() for step in entry["steps"] if "by" not in step]
+        return dict(sorted(Counter(step["kind"] for step in steps).items(), key=lambda kind: (-kind[1], kind[0])))
 
     def sentence(self, record: Mapping[str, Any]) -> str:
         """Return what a page says of a displayed derivation, with formulas between dollar signs, or ""."""

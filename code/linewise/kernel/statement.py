@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -123,7 +124,7 @@ class Statement:
                 self._places |= sign.free_symbols
         for sign in signs:
             if isinstance(sign, AppliedUndef):
-                whole = [bool(a.free_symbols) and self._is_whole(a) or a.is_Integer for a in sign.args]
+                whole = [bool(a.is_Integer or (a.free_symbols and self._is_whole(a))) for a in sign.args]
                 known = self._arguments.setdefault(sign.func, whole)
                 self._arguments[sign.func] = [a and b for a, b in zip(known, whole, strict=True)]
 
@@ -191,13 +192,13 @@ class Statement:
             expectation = self.expectation()
             first, *others = (self.atom(x) for x in a.left)
             for x, other in zip(a.left[1:], others, strict=True):
-                text = f"(forall F : R -> R, {expectation} (fun w => F ({other} w)) = {expectation} (fun w => F ({first} w)))"
-                self._premise(text, "same law", value=(self.atom(x), first))
+                one, two = (f"{expectation} (fun w => F ({y} w))" for y in (other, first))
+                self._premise(f"(forall F : R -> R, {one} = {two})", "same law", value=(self.atom(x), first))
         elif a.kind not in ("integer", "range"):
             raise OutsideError(a.kind)
 
     def _equation(self, left: Any, right: Any, every: Any, bound: set[Any], words: str) -> None:
-        if isinstance(left, sp.MatrixExpr) or isinstance(left, sp.MatrixBase):
+        if isinstance(left, sp.MatrixExpr | sp.MatrixBase):
             raise OutsideError("matrices")
         own = sorted(set(every) | (left.free_symbols & bound), key=str)
         own = [s for s in own if not isinstance(s, sp.Indexed | sp.IndexedBase)]
@@ -250,10 +251,9 @@ class Statement:
                 parts = sp.Mul.make_args(value) if kind == "nonzero" else (value,)
                 for part in (p.base if isinstance(p, sp.Pow) and p.exp.is_positive else p for p in parts):
                     if not getattr(part, f"is_{kind}") and not isinstance(part, sp.exp):
-                        try:
-                            yield _SIGNS[kind].format(self.real(part, {})), "", Assumption(kind, part)  # type: ignore[arg-type]
-                        except OutsideError:
-                            pass
+                        needed = Assumption(kind, part)  # type: ignore[arg-type]
+                        with suppress(OutsideError):
+                            yield _SIGNS[kind].format(self.real(part, {})), "", needed
             if isinstance(sign, sp.Sum):
                 yield from self._ranges(sign, bound)
 
@@ -264,7 +264,8 @@ class Statement:
             low, high = ends
             try:
                 if not (high - low + 1).is_nonnegative:
-                    yield f"({self.whole(low, {})} <= {self.whole(high, {})} + 1)%Z", "", Assumption("nonnegative", high - low + 1)
+                    text = f"({self.whole(low, {})} <= {self.whole(high, {})} + 1)%Z"
+                    yield text, "", Assumption("nonnegative", high - low + 1)
                 for d in total.function.atoms(sp.KroneckerDelta):
                     for here, other in permutations(d.args[:2]):
                         if here == name and not other.free_symbols & bound:
@@ -409,11 +410,9 @@ class Statement:
             raise OutsideError("an integral without ends")
         low, high = ends
         if isinstance(e, sp.Integral):
-            at = [s.replace(str(end), f"{end}") for end, s in ((low, "{}"), (high, "{}"))]
-            at = [f"v_{'' if end > 0 else 'minus_'}infinity" if end.is_infinite else self.real(end, scope) for end in ends]
-            for end in ends:
-                if end.is_infinite:
-                    self.variables.setdefault(f"v_{'' if end > 0 else 'minus_'}infinity", "R")
+            endless = {end: f"v_{'' if end > 0 else 'minus_'}infinity" for end in ends if end.is_infinite}
+            at = [endless.get(end) or self.real(end, scope) for end in ends]
+            self.variables |= dict.fromkeys(endless.values(), "R")
             head = self.functional("integral", "I", "R -> R -> (R -> R) -> R", "(forall a b, Linear ({} a b))")
             return f"{head} {' '.join(at)}", name, body, "x"
         if high.is_infinite or low.is_infinite:
