@@ -30,11 +30,11 @@ def taken_as_written() -> Iterator[None]:
         chain._lines.append(replace(line, assumes=tuple(a for a in stated if a not in chain.assumptions)))
 
     verified = Derivation._add
-    Derivation._add = take
+    Derivation._add = take  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        Derivation._add = verified
+        Derivation._add = verified  # type: ignore[method-assign]
 
 
 def derivations(notebook: Path) -> list[Derivation]:

@@ -232,8 +232,15 @@ def _standard_text() -> str:
 def _read(given: dict[str, Any], where: str) -> Conventions:
     if wrong := wrong_keys(given, (), [f.name for f in fields(Conventions)]):
         raise ConventionError(f"{where}: {wrong}")
-    kinds = {"sources": list, "verdicts": dict, "grades": dict, "reasons": dict, "chapters": str, "texts": list,
-             "kernel": str}
+    kinds = {
+        "sources": list,
+        "verdicts": dict,
+        "grades": dict,
+        "reasons": dict,
+        "chapters": str,
+        "texts": list,
+        "kernel": str,
+    }
     for name, kind in kinds.items():
         if name in given and not isinstance(given[name], kind):
             raise ConventionError(f"{where}: {name}: expected a {kind.__name__}, got {given[name]!r}")

@@ -13,9 +13,12 @@ import sympy as sp
 import kernel as command
 import stamps
 from chains import derivations
-from linewise.derive import identity, rules
+from linewise.derive import display, identity, rules
 from linewise.kernel import coq
 from linewise.kernel.record import Attempt, Kernel, attempts, digest, is_current, kernel_of, write
+from linewise.ledger import card
+from linewise.pages.displays import with_kernel
+from linewise.pages.print_cards import derivation_tex
 
 NOTEBOOKS = stamps.notebooks([stamps.ROOT / "chapters"])
 x, y = sp.symbols("x y", real=True)
@@ -64,6 +67,19 @@ def test_a_page_says_which_steps_and_under_which_condition(tmp_path: Path) -> No
     assert one.sentence(record | {"assumed": [{"tex": r"x \ne 1"}]}) == "Also by Coq 8.16."
     write(one, tmp_path / "kernel.json")
     assert str(key) in (tmp_path / "kernel.json").read_text()
+
+
+def test_a_derivation_and_a_card_show_the_line() -> None:
+    chain = identity((x + 1) ** 2, x**2 + 2 * x + 1, because="expand")
+    record = chain.record()
+    known = Kernel("Coq 8.16", {"c": {digest(record): {"steps": [{"by": True}]}}})
+    shown = with_kernel(display.MIME, record, known)
+    assert "Also by Coq 8.16." in display.html(shown)
+    assert "Also by Coq 8.16." in display.plain(shown)
+    assert "Also by Coq 8.16." in derivation_tex(shown, str)
+    assert with_kernel(card.MIME, {"derivations": [record]}, known) == {"derivations": [shown]}
+    assert with_kernel(display.MIME, record, None) == record
+    assert with_kernel(display.MIME, record, Kernel("Coq 8.16", {})) == record
 
 
 def test_without_coq_the_command_says_what_to_install(

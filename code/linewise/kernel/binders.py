@@ -26,8 +26,8 @@ class Binders(Forms):
         linear = self.linear(head, ends)
         if linear is None:
             result, more = self.lookup(self.closed(head, name, value))
-            shown = f"({head} (fun {name} => {show(value)}))"
-            return result, (f"transitivity {shown}; [{ext}; intros {name}; cbv beta; {self.by(turns)} | "
+            under = f"({head} (fun {name} => {show(value)}))"
+            return result, (f"transitivity {under}; [{ext}; intros {name}; cbv beta; {self.by(turns)} | "
                             f"{'; '.join([*self.use(more), 'finish'])}]")  # fmt: skip
         shares: dict[Any, Any] = {}
         for term in sp.Add.make_args(value):
@@ -35,7 +35,8 @@ class Binders(Forms):
                 c, g = split(term, name)
                 shares[g] = shares.get(g, 0) + c
         pairs = sorted(((g, c) for g, c in shares.items()), key=lambda p: show(p[0]))
-        result, more, shown = sp.Integer(0), [], []
+        result, more = sp.Integer(0), []
+        shown: list[tuple[str, str]] = []
         for g, c in pairs:
             v, t = self.part(head, name, g, ends)
             result += c * v
@@ -200,6 +201,6 @@ class Binders(Forms):
         outside = f"({show(c)} * (sum {low} {high} (fun {name} => {show(g)})))"
         deeper = f"transitivity {show(inner)}; [{self.unnest(rest, flat)} | finish]" if rest else "finish"
         return (
-            f"transitivity (sum {low} {high} (fun {name} => {shown})); [apply sum_ext; intros {name} H{name}; {deeper} | "
-            f"transitivity {outside}; [apply sum_scale | finish]]"
+            f"transitivity (sum {low} {high} (fun {name} => {shown})); "
+            f"[apply sum_ext; intros {name} H{name}; {deeper} | transitivity {outside}; [apply sum_scale | finish]]"
         )

@@ -34,7 +34,7 @@ def digest(record: Mapping[str, Any]) -> str:
     """Return a short name of a displayed derivation, by which the kernel's record knows it.
 
     >>> digest({"name": "", "lines": [{"plain": "x"}], "mistakes": []})
-    '3c4c0f2c0d26'
+    'b614eefe395a'
     """
     lines = [{key: line[key] for key in _LINE if key in line} for line in record["lines"]]
     mistakes = [[m["name"], m["line"], m["plain"]] for m in record["mistakes"]]
@@ -76,7 +76,9 @@ def attempts(
         if mistaken and not line.mistake:
             continue
         try:
-            goals, needed, takes = [], {}, {}
+            goals: list[Goal] = []
+            needed: dict[str, None] = {}
+            takes: dict[str, None] = {}
             for k, (left, right) in enumerate(entries(before.value, line, mistaken)):
                 gap = line.gap
                 if mistaken and gap is not None:
