@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from pybtex.database import parse_file
 
 import bench
 import stamps
@@ -239,3 +240,15 @@ def test_a_wrong_time_of_the_readme_is_noticed(old: str, new: str) -> None:
     words = prose(README)
     assert words.count(old) == 1
     assert mistimed(words.replace(old, new), BUDGETS)
+
+
+def test_the_reports_own_list_is_compared_rightly() -> None:
+    papers = parse_file(str(stamps.ROOT / "references.bib")).entries
+    rows = re.findall(r"^\| (.+?) (\d{4}) \| \{cite:t\}`(\w+)`.*\| ([^|]+) \|$", prose(stamps.ROOT / "references.md"), re.M)
+    assert len(rows) == 8
+    for authors, year, key, said in rows:
+        names = [" ".join(person.last_names) for person in papers[key].persons["author"]]
+        listed = re.split(r" and | et al\.", authors)
+        complete = listed == names or (listed[-1] == "" and listed[0] == names[0] and len(names) > 2)
+        assert said.startswith("not complete") != complete, (authors, names)
+        assert (year == papers[key].fields["year"]) != ("preprint" in said), (authors, year)
