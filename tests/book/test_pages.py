@@ -244,7 +244,9 @@ def test_a_wrong_time_of_the_readme_is_noticed(old: str, new: str) -> None:
 
 def test_the_reports_own_list_is_compared_rightly() -> None:
     papers = parse_file(str(stamps.ROOT / "references.bib")).entries
-    rows = re.findall(r"^\| (.+?) (\d{4}) \| \{cite:t\}`(\w+)`.*\| ([^|]+) \|$", prose(stamps.ROOT / "references.md"), re.M)
+    rows = re.findall(
+        r"^\| (.+?) (\d{4}) \| \{cite:t\}`(\w+)`.*\| ([^|]+) \|$", prose(stamps.ROOT / "references.md"), re.M
+    )
     assert len(rows) == 8
     for authors, year, key, said in rows:
         names = [" ".join(person.last_names) for person in papers[key].persons["author"]]
