@@ -99,6 +99,9 @@ def test_an_agreement_holds_within_four_standard_errors_or_a_stated_tolerance() 
     )
     assert "to within 1e-14 (rounding)" in exact.text and "one more" in exact.text
     assert "exactly (both are counts)" in agreement(3, 3, mistake=("4", 4), tolerance=0, because="both are counts").text
+    several = agreement(Estimate(1.03, 0.01), 1.0, mistake=[("twice", 2.0), ("half", 0.5), ("the root of 2", 2**0.5)])
+    assert several.text.endswith("The same check rejects twice (2), half (0.5) and the root of 2 (1.414).")
+    assert several.parts["mistake"] == {"name": "twice", "value": 2.0} and len(several.parts["neighbours"]) == 2
 
 
 ONE = {"observed": [1.0], "expected": 1.0, "mistake": ("twice", 2.0), "tolerance": 0.1, "because": "rounding"}
@@ -131,6 +134,9 @@ ONE = {"observed": [1.0], "expected": 1.0, "mistake": ("twice", 2.0), "tolerance
         ({"mistake": 2.0}, TypeError, "mistake: expected a name and a value"),
         ({"mistake": ("", 2.0)}, TypeError, "mistake: expected a name"),
         ({"mistake": ("twice", [2.0, 2.0])}, LedgerError, "mistake: expected shape"),
+        ({"mistake": []}, TypeError, "mistake: expected a name and a value"),
+        ({"mistake": [("twice", 2.0), 3.0]}, TypeError, "mistake: expected a name and a value"),
+        ({"mistake": [("twice", 2.0), ("a little more", 1.05)]}, LedgerError, "mistake 'a little more' .* passes"),
         ({"expected": [[1.0], [1.0]]}, LedgerError, "expected: expected shape"),
     ],
 )

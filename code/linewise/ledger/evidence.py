@@ -88,7 +88,7 @@ def agreement(
     observed: Any,
     expected: Any,
     *,
-    mistake: tuple[str, Any],
+    mistake: tuple[str, Any] | list[tuple[str, Any]],
     tolerance: Any = None,
     because: str = "",
     of: str = "",
@@ -98,8 +98,8 @@ def agreement(
     observed : an `Estimate` with positive standard errors, which give the tolerance (`Z` of them), or
         numbers with an explicit `tolerance` and the reason for it in `because`: "rounding of ten additions".
     expected : numbers of the same shape, or a single one.
-    mistake : a name and the values of a wrong version, of the same shape or a single one. Every entry must
-        agree with `expected`; at least one must disagree with the mistake.
+    mistake : a name and the values of a wrong version, of the same shape or a single one, or a list of several.
+        Every entry must agree with `expected`; at least one must disagree with each mistake.
     """
     _words(because, "because", blank=True)
     _words(of, "of", blank=True)
@@ -132,20 +132,26 @@ def agreement(
         bound = _like(values, tolerance, "tolerance")
         if np.any(bound < 0):
             raise LedgerError(f"tolerance: expected non-negative numbers, got {bound}")
-    name, wrong = _named(mistake)
-    wanted, missed = _like(values, expected, "expected"), _like(values, wrong, "mistake")
-    off = np.abs(values - wanted)
-    agrees, passes = np.all(off <= bound), np.all(np.abs(values - missed) <= bound)
-    given = () if isinstance(observed, Estimate) else (observed, expected, wrong, tolerance)
-    exact = [x for x in map(_fractions, given) if x is not None]
-    if len(exact) == 4:  # doubles would take neighbours beyond 2^53 for equal
-        seen, right, false, slack = np.broadcast_arrays(*exact)
-        agrees, passes = (bool(np.all(abs(seen - other) <= slack)) for other in (right, false))
-    if not agrees:
+    mistakes = [_named(pair) for pair in (mistake if isinstance(mistake, list) and mistake else [mistake])]
+    wanted, missed = _like(values, expected, "expected"), [_like(values, wrong, "mistake") for _, wrong in mistakes]
+
+    def within(other: Any, others: np.ndarray) -> bool:
+        given = () if isinstance(observed, Estimate) else (observed, other, tolerance)
+        exact = [x for x in map(_fractions, given) if x is not None]
+        if len(exact) == 3:  # doubles would take neighbours beyond 2^53 for equal
+            seen, right, slack = np.broadcast_arrays(*exact)
+            return bool(np.all(abs(seen - right) <= slack))
+        return bool(np.all(np.abs(values - others) <= bound))
+
+    if not within(expected, wanted):
         numbers = f"observed {_brief(values)}, expected {_brief(wanted)}"
+        off = np.abs(values - wanted)
         raise LedgerError(f"{numbers}: off by {_brief(off)}, allowed {_brief(bound)} ({because})")
-    if passes:
-        raise LedgerError(f"the mistake {name!r} ({_brief(missed)}) passes the same check, so the check shows nothing")
+    for (name, wrong), false in zip(mistakes, missed, strict=True):
+        if within(wrong, false):
+            raise LedgerError(
+                f"the mistake {name!r} ({_brief(false)}) passes the same check, so the check shows nothing"
+            )
     parts: dict[str, Any] = {"of": of} | ({"count": values.size} if values.size > 1 else {})
     if isinstance(observed, Estimate):
         one = values.size == 1 and not np.ndim(observed.value)
@@ -154,7 +160,8 @@ def agreement(
     else:
         parts["observed"] = _summary(values)
         allowed = {"tolerance": _summary(bound), "because": because}
-    parts |= {"expected": _summary(wanted), **allowed, "mistake": {"name": name, "value": _summary(missed)}}
+    first, *more = [{"name": name, "value": _summary(false)} for (name, _), false in zip(mistakes, missed, strict=True)]
+    parts |= {"expected": _summary(wanted), **allowed, "mistake": first} | ({"neighbours": more} if more else {})
     return Evidence("agreement", parts)
 
 
