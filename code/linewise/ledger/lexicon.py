@@ -37,7 +37,7 @@ _LISTS = ("original", "words", "but")
 _BY_CLAIM = ("changes", "departs")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # an entry is a key: by its identity, since some fields are mappings
 class Word:
     """An entry: a word of the sources and how it is read.
 
