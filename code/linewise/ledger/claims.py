@@ -28,6 +28,8 @@ CLAIMS_SUFFIX = ".claims.yml"
 #: The fields that a card shows, and its record holds, beside the id.
 SHOWN = ("title", "place", "reading", "verdict", "outcome", "holds", "grade", "scope")
 _NEEDED = ("title", "place", "reading", "verdict")
+#: Fields that are lists of texts; a card does not show them.
+_LISTS = ("words",)
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
 #: Which further field a claim needs, by the check that gives its verdict; no other claim may have it.
@@ -53,6 +55,7 @@ class Claim:
     scope : for proved claims, what the proof covers.
     outcome : for measured claims: supported, contradicted or undecided.
     reason : for claims that are not decided, why no code decides them.
+    words : the entries of the lexicon that it uses (`linewise.ledger.lexicon`).
     conventions : the book's: which verdicts and grades there are, and how its places are written.
     """
 
@@ -67,10 +70,12 @@ class Claim:
     outcome: str | None = None
     reason: str | None = None
     chapter: str = ""
+    words: tuple[str, ...] = ()
     conventions: Conventions = field(default_factory=standard, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, optional in ((f.name, f.default is None) for f in fields(self) if f.name != "conventions"):
+        texts = [f for f in fields(self) if f.name not in ("conventions", *_LISTS)]
+        for name, optional in ((f.name, f.default is None) for f in texts):
             value = getattr(self, name)
             if not isinstance(value, str) and not (optional and value is None):
                 raise LedgerError(f"{name}: {not_text(value)}")
@@ -273,16 +278,31 @@ class _UniqueKeys(TABLES):
 def _claim(key: Any, fields: Any, path: Path, conventions: Conventions) -> Claim:
     if not isinstance(key, str):  # 5.10 without quotes is the number 5.1
         raise LedgerError(f"{path}: {key}: expected a claim's id in quotes, got {type(key).__name__}")
-    if wrong := wrong_keys(fields, _NEEDED, tuple(_OWN)):
+    if wrong := wrong_keys(fields, _NEEDED, (*_OWN, *_LISTS)):
         raise LedgerError(f"{path}: {key}: {wrong}")
+    lists = {name: _texts(fields[name], f"{path}: {key}: {name}") for name in _LISTS if name in fields}
+    fields = {name: value for name, value in fields.items() if name not in _LISTS}
     for name, value in fields.items():
         if not isinstance(value, str) or not value.strip():  # an empty field is None, and 5.1 without quotes a number
             raise LedgerError(f"{path}: {key}: {name}: {not_text(value)}")
     text = {name: " ".join(value.split()) for name, value in fields.items()}
     try:
-        return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), conventions=conventions, **text)
+        chapter = path.name.removesuffix(CLAIMS_SUFFIX)
+        return Claim(id=key, chapter=chapter, conventions=conventions, **text, **lists)  # type: ignore[arg-type]
     except LedgerError as error:
         raise LedgerError(f"{path}: {error}") from None
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    """Return the texts of a list, each of which stands in it once."""
+    if not isinstance(value, list) or not value:
+        raise LedgerError(f"{where}: expected a list of texts, got {value!r}")
+    for number, text in enumerate(value):
+        if not isinstance(text, str) or not text.strip():
+            raise LedgerError(f"{where}: {not_text(text)}")
+        if text in value[:number]:
+            raise LedgerError(f"{where}: {text}: stands twice")
+    return tuple(value)
 
 
 def _evidence(value: Any) -> Evidence:
