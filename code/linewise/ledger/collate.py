@@ -138,11 +138,11 @@ def _audit_chapter(path: Path, claims: dict[str, Claim]) -> Iterator[str]:
             differ = "the claims file and the stored check differ; execute the chapter anew"
             yield f"{judged.id}: {', '.join(stale)}: {differ}"
         elif judged.is_decided:
-            named = [e.get("derivation") for e in record.get("evidence", ()) if e.get("kind") == "derivation"]
-            shown = tuple(theorems[name] for name in named if name in theorems)
-            filed = tuple(theorem.as_recorded for theorem in judged.shows)
-            if len(shown) == len(named):
-                yield from (f"{judged.id}: {said}" for said in unpinned(filed, shown))
+            with _expected(notebook):
+                named = [e["derivation"] for e in record.get("evidence", ()) if e["kind"] == "derivation"]
+            if all(name in theorems for name in named):
+                filed = tuple(theorem.as_recorded for theorem in judged.shows)
+                yield from (f"{judged.id}: {said}" for said in unpinned(filed, tuple(theorems[n] for n in named)))
 
 
 def _unchecked(notebook: Path) -> str:

@@ -5,6 +5,7 @@ Formulas are sympy's plain texts, as records hold them. They are compared as tex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +28,8 @@ _SIGNS = ("zero", "positive", "negative", "nonnegative", "nonpositive", "nonzero
 _SETS = ("integer", "rational", "real", "imaginary")
 _FURTHER = ("even", "odd", "prime", "irrational")
 _ANY = " for any "
+#: How long the lines of an entry are, where they can be broken.
+_WIDTH = 114
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ class Theorem:
         entry |= {"through": "; ".join(self.through)} if self.through else {}
         entry |= {"for": "; ".join(self.kinds)} if self.kinds else {}
         entry |= {"assuming": "; ".join(self.assuming)} if self.assuming else {}
-        return yaml.safe_dump([entry], sort_keys=False, width=114, allow_unicode=True).rstrip()
+        text = yaml.safe_dump([entry], sort_keys=False, width=10**6, allow_unicode=True)
+        return "\n".join(map(_folded, text.splitlines()))
 
 
 def read_theorems(entries: Any) -> tuple[Theorem, ...]:
@@ -164,6 +168,18 @@ def _clauses(text: str, key: str) -> tuple[str, ...]:
     if not all(parts) or len(set(parts)) < len(parts):
         raise LedgerError(f"{key}: expected clauses between semicolons, each once, got {text!r}")
     return tuple(parts)
+
+
+def _folded(line: str) -> str:
+    """Break a long line of YAML after a semicolon or a sign, where a reader would."""
+    first, *parts = re.split(r"(?<=;) |(?<=[^ ] [+-]) ", line)
+    lines = [first]
+    for part in parts:
+        if len(lines[-1]) + len(part) < _WIDTH:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"    {part}")
+    return "\n".join(lines)
 
 
 def _text(value: Any) -> str:
