@@ -50,6 +50,10 @@ def _random(assumptions: Sequence[Assumption]) -> Iterator[str]:
     for one, two in combinations([a for a in assumptions if a.kind == "law"], 2):
         if one.left == two.left and one.right != two.right:
             yield f"{one} and {two}"
+    defined = tuple(a for a in assumptions if a.kind == "definition")
+    for law in laws.values():
+        if defined and law.right.has(AppliedUndef) and (words := refutation(_mass(law), sp.Integer(1), "=", defined)):
+            yield f"{law}, and what else is assumed makes its mass {words}"
     for a in assumptions:
         if a.kind == "same law":
             densities = {v: _of_any(laws[v]) for v in a.left if v in laws}
@@ -60,6 +64,11 @@ def _random(assumptions: Sequence[Assumption]) -> Iterator[str]:
         if a.kind == "independence":
             yield from _dependent(a, assumptions)
     yield from _moments(assumptions, laws)
+
+
+def _mass(law: Assumption) -> Any:
+    at, (density, low, high) = sp.Dummy("x", real=True), law.right
+    return sp.Integral(density.xreplace({law.left: at}), (at, low, high))
 
 
 def _of_any(law: Assumption) -> Any:

@@ -204,7 +204,7 @@ def counterexample(
             "instead, obeys: expected what the corrected statement gives, or an instance where the sentence holds, "
             "got neither"
         )
-    if obeys is not None and _parts(obeys) == _parts(at):
+    if obeys is not None and all(name in at and np.array_equal(_plain(at[name]), _plain(v)) for name, v in obeys.items()):
         raise LedgerError("obeys: expected another instance than the one at which the sentence fails, got the same")
     _uses_its_arguments(quantity)
     tol = _exact_number(tolerance, "tolerance")
@@ -375,6 +375,10 @@ def _like(values: np.ndarray, other: Any, argument: str) -> np.ndarray:
 def _parts(at: Mapping[str, Any]) -> list[list[Any]]:
     """Return an instance as pairs: a notebook sorts the keys of what it stores, and the order would be lost."""
     return [[name, _part(given)] for name, given in at.items()]
+
+
+def _plain(value: Any) -> np.ndarray:
+    return np.asarray(value, dtype=object)
 
 
 def _part(value: Any) -> Any:
