@@ -130,7 +130,7 @@ class Held:
             f"{left.tex} {relation} {right.tex}"
             for left, relation, right in relations(found)
             if (left, relation, right) not in self.relations
-            and (relation not in {"=", "!="} or (right, relation, left) not in self.relations)
+            and (relation not in {"=", "!=", "~"} or (right, relation, left) not in self.relations)
         ]
 
 
@@ -159,6 +159,8 @@ def relations(found: Sequence[Side]) -> Iterator[tuple[Side, str, Side]]:
                 break
             strongest = min(said - {"="}, key=len, default="=")
             if strongest not in {"=", "<", "<=", ">", ">=", "!="}:
+                if strongest and len(said) == 1:  # such as a membership, which goes no further
+                    yield left, strongest, right
                 break
             yield (right, _TURNED[strongest], left) if strongest in _TURNED else (left, strongest, right)
 

@@ -236,7 +236,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "an expectation that is the index": (
         "sum of E X = sum of m",
         lambda: identity(Sum(E(X), (m, 1, d)), Sum(m, (m, 1, d)), hypothesis(E(X), m, "E X = m")),
-        "expected no symbol that the line sums",
+        "binds a symbol of it",
     ),
     "a hypothesis under an integral": (
         "int c = int x",

@@ -30,12 +30,16 @@ from itertools import pairwise
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
 from linewise.derive import display, notation
 from linewise.derive.assumptions import EQUATIONS, SIGNS, Assumption, noted
 from linewise.derive.consistency import captured, conflict
 from linewise.derive.divisors import divisors
+from linewise.derive.entailment import entailed
 from linewise.derive.equality import differs, equal, is_exceeded
+from linewise.derive.expectation import E, Var
+from linewise.derive.legible import illegible, namesakes
 from linewise.derive.models import refutation
 from linewise.derive.rule import Rule
 
@@ -183,6 +187,8 @@ class Derivation:
     def _require_consistent(self, line: Line, assumed: tuple[Assumption, ...]) -> None:
         """Refuse assumptions that contradict one another, or that speak of what a sign of the chain binds."""
         number = len(self._lines) + 1
+        if words := namesakes([*(earlier.value for earlier in self._lines), line.value], assumed):
+            raise DerivationError(f"line {number}: {words}, and a page shows them alike")
         if len(assumed) == len(self.assumptions) and number > 2:
             words = captured([line.value], assumed)
         else:
@@ -209,7 +215,7 @@ class Derivation:
         """Return whether the mistake of a line is certainly wrong: a wrong value, or a bound that fails at a point."""
         wrong = line.mistake.line if line.mistake else before
         if line.gap is None:
-            return differs(before, wrong, line.rules, assumed)
+            return differs(before, wrong, line.rules, assumed) and not _is_entailed(before, wrong, assumed)
         lower, upper = (before, wrong) if line.relation == "<=" else (wrong, before)
         return is_exceeded(lower, upper, line.rules, assumed)
 
@@ -279,6 +285,16 @@ def collected() -> Iterator[list[Derivation]]:
         _OPEN.remove(found)
 
 
+def _is_entailed(one: Any, other: Any, assumed: tuple[Assumption, ...]) -> bool:
+    """Return whether what is assumed makes two lines the same, though no rule of the step does."""
+    pairs = list(zip(_entries(one), _entries(other), strict=False))
+    if not any(side.has(E, Var, AppliedUndef) for pair in pairs for side in pair):
+        return False
+    return len(_entries(one)) == len(_entries(other)) and all(
+        sp.simplify(entailed(a, assumed) - entailed(b, assumed)) == 0 for a, b in pairs
+    )
+
+
 def _entries(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, sp.MatrixBase) else (value,)
 
@@ -295,6 +311,8 @@ def _exact(value: Any, argument: str) -> Any:
         raise TypeError(
             f"{argument}: expected an exact sympy expression or matrix, got {type(value).__name__} {value!r}"
         )
+    if words := illegible(value):
+        raise TypeError(f"{argument}: expected a line that means what it shows, got {value}: {words}")
     return value
 
 
@@ -308,7 +326,6 @@ def _reason(rules: tuple[Rule, ...], because: str) -> str:
 def _mistake(given: tuple[str, Any] | None) -> Mistake | None:
     if given is None:
         return None
-    name, line = given
-    if not str(name).strip():
-        raise DerivationError("mistake: expected a name for the wrong line")
-    return Mistake(str(name), _exact(line, "mistake"))
+    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str) and given[0].strip()):
+        raise TypeError(f"mistake: expected a name and a wrong line, ('the forgotten factor', ...), got {given!r}")
+    return Mistake(given[0], _exact(given[1], "mistake"))

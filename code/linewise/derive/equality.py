@@ -125,7 +125,8 @@ def _with_symbols(expression: sp.Expr) -> sp.Expr:
     names: dict[sp.Basic, sp.Symbol] = {}
 
     def name(part: sp.Basic) -> sp.Symbol:
-        return names.setdefault(part, sp.Dummy(f"u{len(names)}", real=True, positive=part.is_positive))
+        real = None if part.has(sp.I) else True  # what is written without the imaginary unit stands for a real number
+        return names.setdefault(part, sp.Dummy(f"u{len(names)}", real=real, positive=part.is_positive))
 
     outer = _outermost(expression)
     return expression.xreplace({part: name(part) for part in outer})

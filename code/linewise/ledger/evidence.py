@@ -111,7 +111,7 @@ def agreement(
             )
         values = _numbers(observed.value, "observed")
         errors = _like(values, observed.standard_error, "observed: standard_error")
-        if np.any(errors == 0):
+        if np.any(errors <= 0):
             raise LedgerError(
                 f"observed: expected positive standard errors, got {_brief(errors)}; "
                 "exact numbers take tolerance=0 and a reason"
@@ -204,6 +204,8 @@ def counterexample(
             "instead, obeys: expected what the corrected statement gives, or an instance where the sentence holds, "
             "got neither"
         )
+    if obeys is not None and all(name in at and np.array_equal(_plain(at[name]), _plain(v)) for name, v in obeys.items()):
+        raise LedgerError("obeys: expected another instance than the one at which the sentence fails, got the same")
     _uses_its_arguments(quantity)
     tol = _exact_number(tolerance, "tolerance")
     if not 0 <= tol < sp.oo:
@@ -211,12 +213,14 @@ def counterexample(
 
     def compare(instance: Mapping[str, Any], other: Any, slack: Any) -> tuple[bool, Any, Any]:
         left, right = quantity(**instance), other(**instance) if callable(other) else other
-        if slack == 0 and any(isinstance(x, float | np.floating) for x in (left, right)):
+        if tol == 0 and any(isinstance(x, float | np.floating) for x in (left, right)):
             raise TypeError("tolerance: expected a positive number for floating-point values, got 0")
         a, b = _exact_number(left, "quantity"), _exact_number(right, "required")
         return bool(_RELATIONS[relation](a, b, slack)), left, right
 
-    holds, observed, claimed = compare(at, required, tol)
+    # A strict relation must fail as the numbers stand: what cannot be told from its limit has not broken it.
+    strict = relation in {"<", ">"}
+    holds, observed, claimed = compare(at, required, 0 if strict and tol else tol)
     place = where or sentences.instance(_parts(at))
     if holds:
         raise LedgerError(f"not a counterexample: {_show(observed)} {relation} {_show(claimed)} holds at {place}")
@@ -225,8 +229,7 @@ def counterexample(
     if tol:
         parts["tolerance"] = _part(tolerance)
     if instead is not None:
-        slack = tol if relation in {"==", "<=", ">="} else -tol
-        passes, _, corrected = compare(at, instead, slack)
+        passes, _, corrected = compare(at, instead, tol)
         if not passes:
             raise LedgerError(f"the corrected statement fails as well: {observed} {relation} {corrected} at {place}")
         parts["instead"] = _part(corrected)
@@ -259,10 +262,14 @@ def observation(
     for estimate, argument in ((observed, "observed"), (absent, "null")):
         if not isinstance(estimate, Estimate) or np.ndim(estimate.value):
             raise TypeError(f"{argument}: expected one Estimate, got {type(estimate).__name__}")
-        if float(estimate.standard_error) == 0:
+        _numbers(estimate.value, f"{argument}: value")
+        error = float(_numbers(estimate.standard_error, f"{argument}: standard_error"))
+        if error <= 0:
             raise LedgerError(
-                f"{argument}: expected a positive standard error, got 0; what cannot vary is no measurement"
+                f"{argument}: expected a positive standard error, got {error:g}; what cannot vary is no measurement"
             )
+    if absent is observed:
+        raise LedgerError(f"null: expected another estimate than the observed one, got {name!r} for both")
     if _side(absent, relation, reference) == "supported":
         seen = sentences.estimate(_estimate(absent))
         raise LedgerError(f"the null {name!r} ({seen}) comes out as supported too, so the check shows nothing")
@@ -368,6 +375,10 @@ def _like(values: np.ndarray, other: Any, argument: str) -> np.ndarray:
 def _parts(at: Mapping[str, Any]) -> list[list[Any]]:
     """Return an instance as pairs: a notebook sorts the keys of what it stores, and the order would be lost."""
     return [[name, _part(given)] for name, given in at.items()]
+
+
+def _plain(value: Any) -> np.ndarray:
+    return np.asarray(value, dtype=object)
 
 
 def _part(value: Any) -> Any:
