@@ -308,18 +308,20 @@ def _claim(key: Any, fields: Any, path: Path, conventions: Conventions) -> Claim
         raise LedgerError(f"{path}: {key}: expected a claim's id in quotes, got {type(key).__name__}")
     if wrong := wrong_keys(fields, _NEEDED, (*_OWN, *_PINS, *_LISTS)):
         raise LedgerError(f"{path}: {key}: {wrong}")
-    lists: dict[str, Any] = {name: _texts(fields[name], f"{path}: {key}: {name}") for name in _LISTS if name in fields}
-    texts = {name: value for name, value in fields.items() if name not in ("shows", *_LISTS)}
-    pins = {"shows": fields["shows"]} if "shows" in fields else {}
-    if pins and not fields["shows"]:
+    if "shows" in fields and not fields["shows"]:
         raise LedgerError(f"{path}: {key}: shows: expected a list of theorems, got {fields['shows']!r}")
-    for name, value in texts.items():
-        if not isinstance(value, str) or not value.strip():  # an empty field is None, and 5.1 without quotes a number
+    found: dict[str, Any] = {"chapter": path.name.removesuffix(CLAIMS_SUFFIX), "conventions": conventions}
+    for name, value in fields.items():
+        if name == "shows":
+            found[name] = value
+        elif name in _LISTS:
+            found[name] = _texts(value, f"{path}: {key}: {name}")
+        elif not isinstance(value, str) or not value.strip():  # an empty field is None, and 5.1 without quotes a number
             raise LedgerError(f"{path}: {key}: {name}: {not_text(value)}")
-    text: dict[str, Any] = {name: " ".join(value.split()) for name, value in texts.items()}
+        else:
+            found[name] = " ".join(value.split())
     try:
-        chapter = path.name.removesuffix(CLAIMS_SUFFIX)
-        return Claim(id=key, chapter=chapter, conventions=conventions, **text, **lists, **pins)
+        return Claim(id=key, **found)
     except LedgerError as error:
         raise LedgerError(f"{path}: {error}") from None
 

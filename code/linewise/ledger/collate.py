@@ -49,7 +49,8 @@ def audit(root: str | Path) -> list[str]:
     """Return what is wrong with the ledger; an empty list is a clean bill.
 
     A claim without an executed check, a check that names no claim, a check of which the claims file now says something
-    else, an id or a check that stands twice, and two cards of one anchor are each a problem.
+    else, a derivation that is not the one it pins, an id or a check that stands twice, and two cards of one anchor are
+    each a problem.
     """
     problems: list[str] = []
     owners: dict[str, Path] = {}

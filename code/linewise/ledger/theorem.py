@@ -109,7 +109,7 @@ class Theorem:
         if self.right != shown.right:
             yield f"{self.relation}: the claims file says {self.right}, the derivation ends with {shown.right}"
         if absent := [line for line in self.through if line not in shown.through]:
-            yield f"through: the claims file says {'; '.join(absent)}, which is no line of the derivation between its ends"
+            yield f"through: the claims file says {'; '.join(absent)}, no line of the derivation between its ends"
         for field, filed, found, has in (("for", self.kinds, shown.kinds, "has"),
                                          ("assuming", self.assuming, shown.assuming, "assumes")):  # fmt: skip
             if alone := [clause for clause in filed if clause not in found]:
@@ -209,7 +209,7 @@ def _kinds(*parts: Any) -> Iterator[str]:
 
 
 def _symbols(value: Any) -> Iterator[Any]:
-    """Yield the free symbols, arrays and unknown functions of an expression, or of those in a container, in one order."""
+    """Yield the free symbols, arrays and unknown functions of an expression, or of several, in one order."""
     if isinstance(value, frozenset | tuple):
         for part in sorted(value, key=str) if isinstance(value, frozenset) else value:
             yield from _symbols(part)
