@@ -39,8 +39,8 @@ _OPPOSITE = {"at most": "at least", "below": "above", "less than": "more than", 
 _OPPOSITE |= {"at least": "at most", "above": "below", "more than": "less than"}
 _FORMULA = re.compile(f"{DISPLAY.pattern}|{INLINE.pattern}", re.DOTALL)
 _SMALL = re.compile(r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|half|thirds?|quarters?|twice|at most"
-                    r"|at least|(?:less|more|fewer|larger|smaller) than|below|above|up to)\b|(?<![\w.])\d+(?:[., ]\d+)*",
-                    re.IGNORECASE)  # fmt: skip
+                    r"|at least|(?:less|more|fewer|larger|smaller) than|below|above|up to)\b"
+                    r"|(?<![\w.])\d+(?:[., ]\d+)*", re.IGNORECASE)  # fmt: skip
 
 
 def changes(tex: str) -> Iterator[str]:
