@@ -326,6 +326,8 @@ def _reason(rules: tuple[Rule, ...], because: str) -> str:
 def _mistake(given: tuple[str, Any] | None) -> Mistake | None:
     if given is None:
         return None
-    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str) and given[0].strip()):
+    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str)):
         raise TypeError(f"mistake: expected a name and a wrong line, ('the forgotten factor', ...), got {given!r}")
+    if not given[0].strip():
+        raise DerivationError("mistake: expected a name for the wrong line")
     return Mistake(given[0], _exact(given[1], "mistake"))
