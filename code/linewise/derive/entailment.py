@@ -164,7 +164,7 @@ def _at(a: Assumption, arguments: Sequence[Any]) -> Any:
     for pattern, argument in zip(a.left.args, arguments, strict=True):
         symbol = next(iter(pattern.free_symbols & a.every), None)
         found = argument if symbol is None else argument - (pattern - symbol)
-        if symbol is None and pattern != argument or symbol in own and own[symbol] != found:
+        if (symbol is None and pattern != argument) or (symbol in own and own[symbol] != found):
             return a.left.func(*arguments)
         if symbol is not None:
             if not (pattern - symbol).is_number or any(not getattr(found, f"is_{name}") for name in declared(symbol)):
