@@ -37,11 +37,11 @@ VPYTHON := "$(VENV)/bin/python"
 RUN := $(INTERRUPTED); $(VPYTHON)
 # By its module and not by its script, so that the folder may be moved.
 JUPYTER_BOOK := $(VPYTHON) -c "from jupyter_book.cli.main import main; main()"
-SITE := chapters guide gallery reference code linewise.yml tools/figure_scripts.py tools/publish.py _config.yml _toc.yml _ext _static references.bib \
+SITE := chapters guide gallery reference code linewise.yml kernel.json tools/figure_scripts.py tools/publish.py _config.yml _toc.yml _ext _static references.bib \
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help book test due chapter pdf epub release figures serve lab lint format clean execute bench mutants lock environment notebooks site tests hooks links
+.PHONY: help book test due chapter pdf epub release figures serve lab lint format clean execute kernel bench mutants lock environment notebooks site tests hooks links
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -91,6 +91,9 @@ format: environment ## put the code into its standard form
 execute: environment ## re-run the notebooks that have changed, store their outputs, publish figures (ALL=1: every one)
 	@$(RUN) tools/execute.py --jobs $(JOBS) $(if $(ALL),--all)
 	@$(RUN) tools/publish.py $(if $(ALL),--all)
+
+kernel: environment ## have Coq prove the derivations' changed steps as well, and record it (apt-get install coq; ALL=1: every step)
+	@$(RUN) tools/kernel.py --jobs $(JOBS) $(if $(ALL),--all)
 
 chapter: environment ## begin a chapter: notebook, claims and attacks that keep every rule (NAME=matrix/example)
 	@$(RUN) tools/chapter.py "$$NAME"

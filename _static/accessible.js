@@ -6,7 +6,7 @@ const BOXES = [
   ["pre", "Code"],
   [".cell_output > .output, .cell_output pre, .cell_output .mathjax_process", "Output"],
   [".math, .math > .formula, mjx-container", "Formula"],
-  [".derivation > table, .derivation td, .derivation-assumed, .derivation > details li", "Derivation"],
+  [".derivation > table, .derivation td, .derivation-assumed, .derivation-also, .derivation > details li", "Derivation"],
   [".claim-card p, .claim-evidence > li", "Evidence"],
   [".pst-scrollable-table-container, .table-wrapper, table:not(.derivation > table)", "Table"],
 ];

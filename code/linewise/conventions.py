@@ -14,6 +14,7 @@ A book keeps them in ``linewise.yml`` in its folder; what it leaves out is as in
     grades:                         # how a corrected sentence is wrong, gravest first, with its heading on the page
       slip of notation: {heading: Slips of notation, brief: yes}     # brief: an entry is what holds, and no more
     reasons: {heading: a title}     # why a sentence may need no claim
+    kernel: kernel.json             # what a second kernel has proved of the derivations (linewise.kernel)
     texts: [guide]                  # further folders whose pages, notebooks and docstrings name places and equations
     lexicon: {table: sources/words.yml, page: words}    # how vague words are read, and which page shows it
 """
@@ -111,6 +112,7 @@ class Conventions:
     chapters: str = "chapters"
     texts: tuple[str, ...] = ()
     lexicon: Lexicon | None = None
+    kernel: str = ""
 
     def by_check(self, *checks: str) -> list[str]:
         """Return the verdicts that one of the checks gives."""
@@ -240,7 +242,15 @@ def _standard_text() -> str:
 def _read(given: dict[str, Any], where: str) -> Conventions:
     if wrong := wrong_keys(given, (), [f.name for f in fields(Conventions)]):
         raise ConventionError(f"{where}: {wrong}")
-    kinds = {"sources": list, "verdicts": dict, "grades": dict, "reasons": dict, "chapters": str, "texts": list}
+    kinds = {
+        "sources": list,
+        "verdicts": dict,
+        "grades": dict,
+        "reasons": dict,
+        "chapters": str,
+        "texts": list,
+        "kernel": str,
+    }
     for name, kind in kinds.items():
         if name in given and not isinstance(given[name], kind):
             raise ConventionError(f"{where}: {name}: expected a {kind.__name__}, got {given[name]!r}")
@@ -264,6 +274,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
         _text(given.get("chapters", "chapters"), f"{where}: chapters"),
         tuple(_text(folder, f"{where}: texts") for folder in given.get("texts", ())),
         _entry(Lexicon, given["lexicon"], f"{where}: lexicon") if "lexicon" in given else None,
+        _text(given.get("kernel", ""), f"{where}: kernel", blank=True),
     )
 
 

@@ -168,6 +168,11 @@ class _Reader:
             self.take()
             if mark == "!" and not value.imag and value.real in range(100):
                 value = complex(math.factorial(int(value.real)))
+            elif self.tokens[self.at : self.at + 2] == ["{", "("] and self.tokens[self.at + 3 : self.at + 5] == [
+                ")",
+                "}",
+            ]:
+                value = self.of(self.written(), value)  # the first of several, and no power
             elif mark != "^" or self.next() in {r"\top", "*", r"\prime"}:
                 value = self.of(mark if mark != "^" else self.take(), value)
             else:

@@ -39,22 +39,28 @@ _OPPOSITE = {"at most": "at least", "below": "above", "less than": "more than", 
 _OPPOSITE |= {"at least": "at most", "above": "below", "more than": "less than"}
 _FORMULA = re.compile(f"{DISPLAY.pattern}|{INLINE.pattern}", re.DOTALL)
 _SMALL = re.compile(r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|half|thirds?|quarters?|twice|at most"
-                    r"|at least|(?:less|more|fewer|larger|smaller) than|below|above|up to)\b|(?<![\w.])\d+(?:[., ]\d+)*",
-                    re.IGNORECASE)  # fmt: skip
+                    r"|at least|(?:less|more|fewer|larger|smaller) than|below|above|up to)\b"
+                    r"|(?<![\w.])\d+(?:[., ]\d+)*", re.IGNORECASE)  # fmt: skip
 
 
 def changes(tex: str) -> Iterator[str]:
-    r"""Yield a formula with another sign, relation, letter or digit, or without a root or a transposition.
+    r"""Yield a formula with another sign, relation, letter or digit, or without a root, a transposition or an exponent.
 
     >>> list(changes("2x^2"))
-    ['3x^2', '2y^2', '2x^3']
+    ['3x^2', '1x^2', '2y^2', '2x^3', '2x^1', '2x']
     """
     for match in _PLACE.finditer(tex):
-        part = match["part"]
-        if part in OTHER or (part and part[0].isdigit()):
-            new = OTHER[part] if part in OTHER else part[:-1] + str((int(part[-1]) + 1) % 10)
+        for new in _others(match["part"] or ""):
             apart = " " if new[-1:].isalpha() and "\\" in new else ""
             yield tex[: match.start()] + new + apart + tex[match.end() :]
+    for match in re.finditer(r"\^(?:[\dA-Za-z]|\{[^{}]*\})", tex):
+        yield tex[: match.start()] + tex[match.end() :]
+
+
+def _others(part: str) -> list[str]:
+    if part[:1].isdigit():
+        return [part[:-1] + str((int(part[-1]) + by) % 10) for by in (1, -1)]
+    return [OTHER.get(part, "y")] if part in OTHER or part.isalpha() else []
 
 
 def missing(notebook: Notebook, phrases: Iterable[str]) -> list[str]:

@@ -46,19 +46,24 @@ _SMALL_PLACES = re.compile(
 )
 _DIGITS = r"\d+(?:\.\d+)?"
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_COUNT = rf"\b(\d+|{'|'.join(_WORDS)})"
+COUNT = rf"\b(\d+|{'|'.join(_WORDS)})"
 #: What the book counts once and for all: with which words around the number, and how many there are.
 COUNTED = {
-    rf"{_COUNT} (?:(?:small|causal|trained|untrained) )+decoders\b": 4,
-    rf"\bthe {_COUNT} decoders\b": 4,
-    rf"{_COUNT} learned heads\b": 8,
-    rf"{_COUNT} fixed patterns\b": 7,
-    rf"{_COUNT} language pairs\b": 5,
+    rf"{COUNT} (?:(?:small|causal|trained|untrained) )+decoders\b": 4,
+    rf"\bthe {COUNT} decoders\b": 4,
+    rf"{COUNT} learned heads\b": 8,
+    rf"\ball {COUNT} layers\b": 6,
+    rf"{COUNT} layers of (?:twelve heads|(?:the|one|its) (?:trained )?(?:encoder|model))\b": 6,
+    rf"{COUNT} layers of four heads\b": 4,
+    rf"\bsmall head (?:has|of|with) {COUNT} tokens\b": 4,
+    rf"\b(?:rule of|asks for) {COUNT} standard errors\b": 4,
+    rf"{COUNT} fixed patterns\b": 7,
+    rf"{COUNT} language pairs\b": 5,
     r"\b(\d+) heads of (?:the (?:same|trained|book's) |one (?:trained )?|this |its |the )?(?:encoder|model)\b": 72,
     r"\blayer 6,? head (\d+)": 12,
-    rf"\bsentence of {_COUNT} tokens\b": 18,
-    rf"\bpassage of {_COUNT} tokens\b": 304,
-    rf"{_COUNT} % (?:confidence )?intervals?\b": 95,
+    rf"\bsentence of {COUNT} tokens\b": 18,
+    rf"\bpassage of {COUNT} tokens\b": 304,
+    rf"{COUNT} % (?:confidence )?intervals?\b": 95,
 }
 _COUNTED = [re.compile(pattern, re.IGNORECASE) for pattern in COUNTED]
 _PRINTED = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -228,7 +233,7 @@ def miscounted(notebook: Notebook) -> list[str]:
     faults = []
     for cell, words in texts(notebook):
         panels = _panels(notebook["cells"][cell])
-        counts = COUNTED | ({rf"{_COUNT} panels?\b": panels} if panels else {})
+        counts = COUNTED | ({rf"{COUNT} panels?\b": panels} if panels else {})
         faults += [f"cell {cell}: {fault}" for fault in wrong_counts(words, counts)]
     return faults
 
@@ -236,7 +241,7 @@ def miscounted(notebook: Notebook) -> list[str]:
 def wrong_counts(words: str, counts: dict[str, int]) -> list[str]:
     """Return what a text counts wrongly: for each pattern there is one number.
 
-    >>> wrong_counts("Seven patterns and two heads.", {_COUNT + " patterns": 7, _COUNT + " heads": 3})
+    >>> wrong_counts("Seven patterns and two heads.", {COUNT + " patterns": 7, COUNT + " heads": 3})
     ['two heads, and there are 3']
     """
     flat = " ".join(re.sub(r"\$[^$]*\$", "$", words).split())

@@ -11,7 +11,8 @@ import pytest
 import sympy as sp
 
 import stamps
-from derivations import changes, derivations, really_changed
+from chains import derivations
+from derivations import changes, really_changed
 from linewise.derive import Derivation, identity
 
 NOTEBOOKS = stamps.notebooks([stamps.ROOT / "chapters"])

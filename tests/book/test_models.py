@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import stamps
-from derivations import derivations
+from chains import derivations
 from linewise.recheck import check
 from models import NOT_EVALUABLE, UNSEEN
 

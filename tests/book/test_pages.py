@@ -6,6 +6,7 @@ import json
 import re
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from pybtex.database import parse_file
@@ -14,8 +15,9 @@ import bench
 import stamps
 from attnlab.recall.sweep import grid as recall_models
 from attnlab.translation.sweep import grid as translation_models
+from attnmath.linear_cost.random_features import orthogonal, variance
 from page_rules import LINK, Contents, beside, dead_paths, mistimed, pictures, poor_pictures
-from prose_numbers import COUNTED, wrong_counts
+from prose_numbers import COUNT, COUNTED, wrong_counts
 
 PAGES = [*sorted(stamps.ROOT.glob("*.md")), *sorted(stamps.ROOT.glob("guide/*.md")), *stamps.notebooks()]
 README = stamps.ROOT / "README.md"
@@ -229,6 +231,11 @@ BUDGETS = {
 }
 
 
+def exact(module: ModuleType) -> list[str]:
+    """Return the functions of a module that compute the variance of a map, or the covariance of its rows."""
+    return [name for name in vars(module) if re.fullmatch("[a-z]+_variance|cosine_covariance", name)]
+
+
 @cache
 def counts() -> dict[str, int]:
     site = (stamps.ROOT / "tests" / "site" / "browser_checks.py").read_text(encoding="utf-8")
@@ -239,6 +246,10 @@ def counts() -> dict[str, int]:
         r"the (\d+) small encoder-decoder models": len(translation_models()),
         r"at most (\d+) MB in": int(weight[1]) // 1_000_000,
         r"in at most (\d+) files": int(weight[2]),
+        rf"{COUNT} findings": len(re.findall(r"^## \d+\.", prose(LINKED["guide/findings.ipynb"]), re.MULTILINE)),
+        rf"{COUNT} of the \w+ maps": len(exact(orthogonal)),
+        rf"of the {COUNT} maps": len(exact(variance)),
+        rf"installs all {COUNT},": len([*stamps.ROOT.glob("code/*/README.md")]),
     }
 
 
@@ -258,6 +269,10 @@ def test_the_readme_counts_and_times_rightly() -> None:
         ("seven fixed patterns", "six fixed patterns"),
         ("at most 1 MB", "at most 2 MB"),
         ("25 files", "52 files"),
+        ("ten findings", "nine findings"),
+        ("four of the six maps", "five of the six maps"),
+        ("four of the six maps", "four of the five maps"),
+        ("installs all three,", "installs all two,"),
     ],
 )
 def test_a_wrong_count_of_the_readme_is_noticed(old: str, new: str) -> None:

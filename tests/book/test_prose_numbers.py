@@ -85,7 +85,7 @@ def test_the_book_counts_what_there_is() -> None:
     encoder, decoders = load_heads("sentence"), load_decoders()
     assert set(COUNTED.values()) == {
         len(decoders.seeds), len(fixed_patterns.PATTERNS), len(sweep.SEEDS), encoder.layers * encoder.heads,
-        encoder.heads, encoder.n, load_heads("passage").n, designs.DESIGNS["learned"].learned, 95,
+        encoder.layers, encoder.heads, encoder.n, load_heads("passage").n, designs.DESIGNS["learned"].learned, 95,
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -510,12 +511,37 @@ def test_what_is_no_notebook_is_named_in_one_line(tmp_path: Path, text: str, wor
 
 
 @pytest.mark.parametrize(("relation", "required"), [(">", 1.0), ("<", 2.0)])
-def test_a_strict_relation_must_hold_by_more_than_the_tolerance(relation: str, required: float) -> None:
-    """1.5 is more than 1 and less than 2, by half: a tolerance of one half is too wide, and 0.4 is not."""
-    words = {"at": {"x": 1.5}, "obeys": {"x": 100.0 if relation == ">" else -100.0}, "of": "x"}
-    assert counterexample(lambda x: x, relation=relation, required=required, tolerance=0.5, **words)
-    with pytest.raises(LedgerError):
-        counterexample(lambda x: x, relation=relation, required=required, tolerance=0.4, **words)
+def test_a_strict_relation_that_holds_is_not_broken_by_a_wide_tolerance(relation: str, required: float) -> None:
+    """1.5 is more than 1 and less than 2, however rough the numbers; at 1 or 2 itself both fail."""
+    words = {"obeys": {"x": 100.0 if relation == ">" else -100.0}, "of": "x", "tolerance": 0.5, "relation": relation}
+    with pytest.raises(LedgerError, match="not a counterexample"):
+        counterexample(lambda x: x, at={"x": 1.5}, required=required, **words)
+    assert counterexample(lambda x: x, at={"x": required}, required=required, **words)
+    with pytest.raises(LedgerError, match="corrected statement fails"):
+        counterexample(lambda x: x, at={"x": required}, required=required, instead=required, **words)
+
+
+def test_an_instance_does_not_both_break_and_obey_a_sentence() -> None:
+    values = iter([5, 4])
+    with pytest.raises(LedgerError, match="obeys: expected another instance"):
+        counterexample(lambda x: next(values) + x, {"x": 0}, "==", 4, obeys={"x": 0}, of="x")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [(1.0, -0.5, "positive standard error"), (1.0, 0.0, "positive standard error"), (1.0, np.inf, "finite"),
+     (np.nan, 0.1, "finite")],
+)  # fmt: skip
+def test_an_observation_takes_finite_numbers_and_positive_errors(value: float, error: float, words: str) -> None:
+    """With an error of -0.5 the value 1 would support that it is above 2."""
+    given, other = SimpleNamespace(value=value, standard_error=error), Estimate(0.0, 1.0)
+    for one, null in ((given, other), (other, given)):
+        with pytest.raises(LedgerError, match=words):
+            observation(one, ">", 2.0, null=("none", null), units="30 runs", of="it")
+    with pytest.raises(LedgerError, match="null: expected another estimate"):
+        observation(other, ">", 2.0, null=("itself", other), units="30 runs", of="it")
+    with pytest.raises(LedgerError, match="positive standard errors|finite"):
+        agreement(given, 1.0, mistake=("far", 100.0), of="it")
 
 
 # --- what readers see, word for word ------------------------------------------------------------

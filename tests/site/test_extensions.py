@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import forked_sphinx
 import pytest
 import yaml
 from bs4 import BeautifulSoup
@@ -92,12 +91,8 @@ def test_each_builder_draws_from_the_record(tmp_path, builder, file, said):
         encoding="utf-8",
     )
     (tmp_path / "chapters").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-b", builder, str(tmp_path), str(tmp_path / "out")],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(EXTENSIONS), str(ROOT / "code")])},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stderr == ""
+    out = tmp_path / "out"
+    assert forked_sphinx.build("-q", "-b", builder, str(tmp_path), str(out), said=tmp_path / "said") == ""
     page = (tmp_path / "out" / file).read_text(encoding="utf-8")
     assert [words for words in said if words not in page] == [] and "stale" not in page
 
@@ -128,14 +123,8 @@ def build(folder: Path, configuration: str = CONFIGURATION, **pages: str) -> tup
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     (folder / "conf.py").write_text(configuration, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-n", "-q", "-E", str(folder), str(folder / "out")],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(EXTENSIONS), str(ROOT / "code")])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return (folder / "out" / "a.html").read_text(encoding="utf-8"), done.stderr
+    said = forked_sphinx.build("-n", "-q", "-E", str(folder), str(folder / "out"), said=folder / "said")
+    return (folder / "out" / "a.html").read_text(encoding="utf-8"), said
 
 
 PAGE_A = "# A\n\nSee [(5.1.5)](#equation-5.1.5).\n\n```{toctree}\nb\n```\n"

@@ -9,7 +9,8 @@ r"""A derivation: a chain of displayed lines, each with its reason, each verifie
 >>> chain.step(a * Var(x), rules.definition_of_variance)
 Traceback (most recent call last):
     ...
-linewise.derive.derivation.DerivationError: line 4 does not follow from line 3 by definition of the variance
+linewise.derive.derivation.DerivationError: line 4 does not follow from line 3 by definition of the variance: it
+is false, they can be 0.1539635 and -0.34096939 at a = -0.4515
 
 A step names the rules that it uses (`linewise.derive.rules`), and may give its reason in other
 words; a step without a rule is plain algebra. A rule that the step does not need is refused:
@@ -37,7 +38,7 @@ from linewise.derive.assumptions import EQUATIONS, SIGNS, Assumption, noted
 from linewise.derive.consistency import captured, conflict
 from linewise.derive.divisors import divisors
 from linewise.derive.entailment import entailed
-from linewise.derive.equality import differs, equal, is_exceeded
+from linewise.derive.equality import differs, equal, is_exceeded, remainder
 from linewise.derive.expectation import E, Var
 from linewise.derive.legible import illegible, namesakes
 from linewise.derive.models import refutation
@@ -169,7 +170,7 @@ class Derivation:
         self._require_consistent(line, (*assumed, *stated))
         with noted() as granted:
             if not self._follows(before, line):
-                raise DerivationError(f"line {number} does not follow from line {number - 1} by {line.reason}")
+                raise DerivationError(self._unfollowed(before, line, (*assumed, *stated)))
         for rule in line.rules:
             fewer = tuple(r for r in line.rules if r is not rule)
             if self.follows(before, replace(line, rules=fewer)):
@@ -183,6 +184,19 @@ class Derivation:
         if line.mistake and not self._rejects(before, line, (*assumed, *line.assumes)):
             raise DerivationError(f"line {number}: the mistake {line.mistake.name!r} passes the same check")
         self._lines.append(line)
+
+    def _unfollowed(self, before: Any, line: Line, assumed: tuple[Assumption, ...]) -> str:
+        """Say that a line does not follow: by numbers in which it is false, or that its rules leave it open."""
+        number = len(self._lines) + 1
+        said = f"line {number} does not follow from line {number - 1} by {line.reason}"
+        pairs = list(zip(_entries(before), _entries(line.value), strict=False))
+        numbers = (refutation(a, b, line.relation, assumed) for a, b in pairs)
+        if words := next(filter(None, numbers), ""):
+            return f"{said}: it is false, they can be {words}"
+        if line.gap is not None:
+            return f"{said}: not decided, with the gap {line.gap}\n  {before}\n  {line.value}"
+        left = ", ".join(map(str, remainder(before, line.value, line.rules))) or "of another shape"
+        return f"{said}: not decided, the difference is {left}\n  {before}\n  {line.value}"
 
     def _require_consistent(self, line: Line, assumed: tuple[Assumption, ...]) -> None:
         """Refuse assumptions that contradict one another, or that speak of what a sign of the chain binds."""
@@ -326,6 +340,8 @@ def _reason(rules: tuple[Rule, ...], because: str) -> str:
 def _mistake(given: tuple[str, Any] | None) -> Mistake | None:
     if given is None:
         return None
-    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str) and given[0].strip()):
+    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str)):
         raise TypeError(f"mistake: expected a name and a wrong line, ('the forgotten factor', ...), got {given!r}")
+    if not given[0].strip():
+        raise DerivationError("mistake: expected a name for the wrong line")
     return Mistake(given[0], _exact(given[1], "mistake"))

@@ -4,7 +4,8 @@ A record holds the name of the derivation, its lines and its mistakes. A line ha
 ``tex``, where the two differ; every line but the first has its ``relation`` to the line before it, the words of its
 ``rules``, the ``reason`` where it is given in other words, and the ``gap`` of a bound. A mistake has its ``name``, the
 number of the ``line`` in whose place it would stand, and its formula. What the chain takes for granted is ``assumed``:
-its ``kind``, its formula, and the ``line`` with which it comes into force.
+its ``kind``, its formula, and the ``line`` with which it comes into force. A page may add ``also``: what else has
+verified the chain, in words.
 
 >>> square = {
 ...     "name": "The square",
@@ -137,7 +138,9 @@ def plain(record: Record) -> str:
     wrong = [f"  rejected, {mistake['name']}: {mistake['plain']}" for mistake in record["mistakes"]]
     taken = "; ".join(dict.fromkeys(a["plain"] for a in record.get("assumed", ())))
     head = [f"{record['name'] or 'derivation'}, {len(rest)} steps", f"    {first['plain']}"]
-    return "\n".join([*head, *body, *([f"  assumed: {taken}"] if taken else []), *wrong])
+    below = [f"  assumed: {taken}"] if taken else []
+    below += [f"  {record['also']}"] if record.get("also") else []
+    return "\n".join([*head, *body, *below, *wrong])
 
 
 def latex(record: Record) -> str:
@@ -146,6 +149,7 @@ def latex(record: Record) -> str:
     rows = [rf"&{relation_of(line)} {tex_of(line)} && \text{{{notation.tex_words(reason_of(line))}}}" for line in rest]
     taken = "; ".join(f"${tex}$" for tex in assumptions_of(record))
     below = f"\nAssumed: {taken}." if taken else ""
+    below += f"\n{record['also']}" if record.get("also") else ""
     return f"$$\n\\begin{{aligned}}\n{tex_of(first)} " + " \\\\\n".join(rows) + "\n\\end{aligned}\n$$" + below
 
 
@@ -174,6 +178,8 @@ def html(record: Record) -> str:
     table = f'<table style="{_TABLE}"><tbody>{"".join(rows)}</tbody></table>'
     taken = "; ".join(rf"\({markup.escape(tex)}\)" for tex in assumptions_of(record))
     below = f'<div class="derivation-assumed" style="{_ASSUMED}">Assumed: {taken}.</div>' if taken else ""
+    if also := notation.html_words(record.get("also", "")):
+        below += f'<div class="derivation-also" style="{_ASSUMED}">{also}</div>'
     return f'<div class="derivation {TYPESET}" style="{_BLOCK}">{head}{table}{below}{folded}</div>'
 
 

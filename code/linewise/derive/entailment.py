@@ -25,6 +25,8 @@ _EQUATIONS = ("definition", "hypothesis", "moment")
 #: What no model may have a number of its own for.
 _TIED = (E, Var, AppliedUndef)
 _ROUNDS = 4
+#: A value of what stands for any.
+_PLACE = sp.Rational(7, 3)
 
 #: From the factors of an expectation's argument to its value, or None.
 Moments = Callable[[tuple[sp.Expr, ...]], sp.Expr | None]
@@ -164,7 +166,7 @@ def _at(a: Assumption, arguments: Sequence[Any]) -> Any:
     for pattern, argument in zip(a.left.args, arguments, strict=True):
         symbol = next(iter(pattern.free_symbols & a.every), None)
         found = argument if symbol is None else argument - (pattern - symbol)
-        if symbol is None and pattern != argument or symbol in own and own[symbol] != found:
+        if (symbol is None and pattern != argument) or (symbol in own and own[symbol] != found):
             return a.left.func(*arguments)
         if symbol is not None:
             if not (pattern - symbol).is_number or any(not getattr(found, f"is_{name}") for name in declared(symbol)):
@@ -195,7 +197,8 @@ def impossible(assumptions: Sequence[Assumption]) -> Iterator[str]:
         others = [other for other in equations if other is not a]
         if not (a.every and a.kind == "definition"):
             gap = _plain(entailed(a.left, others) - entailed(a.right, others))
-            if gap is not None and gap.is_zero is False:
+            places = {s: _PLACE for s in a.every if not s.is_integer and s.is_negative is not True}
+            if gap is not None and gap.subs(places).is_zero is False:
                 yield f"{a}, and what else is assumed makes the difference {gap}"
         if isinstance(a.left, E | Var) and not_negative(a.left):
             value = _plain(entailed(a.right, others))

@@ -29,6 +29,7 @@ class Rule:
     on_difference : the rule compares integrals, and so rewrites the difference of two lines instead of each.
     tells : the rule tells what a symbol stands for, and so comes before all that evaluate what holds the symbol.
     assumes : what the rule assumes, itself or through a derivation. (Of a line that it rewrites it may assume more.)
+    states : the equations that it takes from derivations, each as left and right.
     """
 
     words: str
@@ -36,6 +37,7 @@ class Rule:
     on_difference: bool = False
     tells: bool = False
     assumes: tuple[Assumption, ...] = field(default=(), repr=False, compare=False)
+    states: tuple[tuple[Any, Any], ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse a rule that anybody else makes, a changed copy too."""
@@ -53,11 +55,12 @@ def made(
     on_difference: bool = False,
     tells: bool = False,
     assumes: Sequence[Assumption] = (),
+    states: Sequence[tuple[Any, Any]] = (),
 ) -> Rule:
     """Make a rule of this package."""
     token = _MAKES.set(True)
     try:
-        return Rule(words, rewrite, on_difference, tells, tuple(assumes))
+        return Rule(words, rewrite, on_difference, tells, tuple(assumes), tuple(states))
     finally:
         _MAKES.reset(token)
 

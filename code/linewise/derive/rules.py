@@ -356,7 +356,7 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
                 line = new
         return line
 
-    return made(words or chain.name or "derived above", rewrite, assumes=tuple(dict.fromkeys(assumes)))
+    return made(words or chain.name or "derived above", rewrite, assumes=tuple(dict.fromkeys(assumes)), states=pairs)
 
 
 #: A value must certainly have what is assumed of the symbol in whose place it stands.
@@ -576,4 +576,4 @@ def induction(base: Any, step: Any, index: sp.Symbol, words: str = "by induction
             _used_for_all(line, assumes, left.free_symbols)
         return line.xreplace({left: right})
 
-    return made(words, put, assumes=assumes)
+    return made(words, put, assumes=assumes, states=[(left, right)])

@@ -204,7 +204,9 @@ def counterexample(
             "instead, obeys: expected what the corrected statement gives, or an instance where the sentence holds, "
             "got neither"
         )
-    if obeys is not None and all(name in at and np.array_equal(_plain(at[name]), _plain(v)) for name, v in obeys.items()):
+    if obeys is not None and all(
+        name in at and np.array_equal(_plain(at[name]), _plain(v)) for name, v in obeys.items()
+    ):
         raise LedgerError("obeys: expected another instance than the one at which the sentence fails, got the same")
     _uses_its_arguments(quantity)
     tol = _exact_number(tolerance, "tolerance")

@@ -2,7 +2,8 @@ r"""Cards and derivations on the pages: drawn from the records that stand beside
 
 Sphinx gets of such an output its record alone. What a builder shows is drawn when the page is written: as HTML on the
 site and in the e-book, by `print_cards` on paper, as plain text elsewhere. On the site a card ends with links to its
-entry in the ledger, and to its sentence in the coverage table.
+entry in the ledger, and to its sentence in the coverage table. Below a derivation stands what a second kernel has
+proved of it, if the book keeps a record of that.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from linewise.conventions import Conventions, conventions_of
 from linewise.derive import display
+from linewise.kernel.record import Kernel, kernel_of
 from linewise.ledger import Claim, card
 from linewise.pages import signs
 from linewise.pages.ledger_pages import book_of
@@ -50,6 +52,17 @@ def records_alone(notebook: dict[str, Any]) -> dict[str, Any]:
         if kept := {kind: data[kind] for kind in DRAWS if kind in data}:
             output["data"] = kept
     return notebook
+
+
+def with_kernel(kind: str, record: dict[str, Any], kernel: Kernel | None) -> dict[str, Any]:
+    """Return the record of a derivation, or of a card that shows some, with what a second kernel says of them."""
+    if kernel is None:
+        return record
+    if kind == card.MIME:
+        chains = [with_kernel(display.MIME, chain, kernel) for chain in record.get("derivations", ())]
+        return record | ({"derivations": chains} if chains else {})
+    also = kernel.sentence(record)
+    return record | ({"also": also} if also else {})
 
 
 def drawn(kind: str, record: dict[str, Any], conventions: Conventions, links: str = "") -> str:
@@ -103,9 +116,12 @@ def links_of(claim: Claim, addresses: Mapping[str, str]) -> str:
 
 
 def read(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Hand Sphinx of a notebook's cards and derivations the records."""
+    """Hand Sphinx of a notebook's cards and derivations the records, with what a second kernel says of them."""
     if str(app.env.doc2path(docname)).endswith(".ipynb"):
-        source[0] = json.dumps(records_alone(json.loads(source[0])))
+        notebook, kernel = records_alone(json.loads(source[0])), kernel_of(app.srcdir)
+        for data in (o.get("data", {}) for cell in notebook["cells"] for o in cell.get("outputs", [])):
+            data |= {kind: with_kernel(kind, data[kind], kernel) for kind in DRAWS if kind in data}
+        source[0] = json.dumps(notebook)
 
 
 def setup(app: Sphinx) -> None:

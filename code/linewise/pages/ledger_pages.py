@@ -26,6 +26,7 @@ from sphinx.util.docutils import ReferenceRole, SphinxDirective, SphinxRole
 from sphinx.writers.html5 import HTML5Translator
 
 from linewise.conventions import Conventions, conventions_of
+from linewise.kernel.record import kernel_of
 from linewise.ledger import Row, sentences
 from linewise.ledger.card import classes_of
 from linewise.ledger.claims import Claim
@@ -76,6 +77,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
             "sections_of": findable.sections_of,
         }
         context = {"book": book_of(app), "words": word_lists(app), "on_site": app.builder.name == "html"}
+        context |= {"kernel": kernel_of(root)}
         app.emit("linewise-context", context)
         source[0] = templates.from_string(source[0]).render(context)
     if docname == next((page for page in PAGES if page in app.env.found_docs), None):

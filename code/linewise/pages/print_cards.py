@@ -151,6 +151,8 @@ def derivation_tex(record: dict[str, Any], encode: Encode) -> str:
     if taken := display.assumptions_of(record):
         listed = "; ".join(rf"\longformula{{{breakable(tex)}}}" for tex in taken)
         body.append(used("assumed", f"Assumed: {listed}."))
+    if also := record.get("also"):
+        body.append(used("assumed", words(also, encode)))
     mistakes = record["mistakes"]
     wrong = [rf"{words(m['name'], encode)}: \longformula{{{breakable(display.tex_of(m))}}}" for m in mistakes]
     if wrong:
