@@ -604,8 +604,10 @@ def test_a_mistake_that_the_assumptions_make_true_is_an_error() -> None:
         (lambda: identity(Derivative(sp.Max(0, x), x), sp.Heaviside(x), differentiate), ["x != 0"]),
         (lambda: identity(sp.tan(x) * sp.cos(x), sp.sin(x), because="by its definition"), ["cos(x) != 0"]),
         (lambda: identity(F(n - 1), n - 1, definition(F(d), d)), ["F(d) := d", "n - 1 > 0"]),
-        (lambda: identity(sp.Trace(sp.MatMul(M, M.I, evaluate=False)), n, because="$M$ is regular"),
-         ["Determinant(M) != 0"]),
+        (
+            lambda: identity(sp.Trace(sp.MatMul(M, M.I, evaluate=False)), n, because="$M$ is regular"),
+            ["Determinant(M) != 0"],
+        ),
     ],
 )
 def test_a_kink_a_pole_and_an_inverse_are_assumptions(made: Program, words: list[str]) -> None:

@@ -27,7 +27,7 @@ def grid(
     concentration : each attention at each of its parameters (`PARAMETERS`), queries and keys of fixed length.
     width : the standard forms at four widths of the head in one model, and at three widths of the model with one head.
     pairs : the standard forms at three numbers of pairs.
-    division : softmax of q.k / sqrt(d_k) and of q.k itself (inverse temperature sqrt(d_k)), at three widths of the head.
+    division : softmax of q.k / sqrt(d_k) and of q.k (inverse temperature sqrt(d_k)), at three widths of the head.
 
     A setting that two designs share occurs once.
 

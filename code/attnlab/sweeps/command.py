@@ -52,7 +52,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_choice(
-    parser: argparse.ArgumentParser, name: str, words: tuple[str, ...], metavar: str, what: str, apart: str | None = None
+    parser: argparse.ArgumentParser,
+    name: str,
+    words: tuple[str, ...],
+    metavar: str,
+    what: str,
+    apart: str | None = None,
 ) -> None:
     """Add the option --NAME: some of these words, all of them unless given.
 
