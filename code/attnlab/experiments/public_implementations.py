@@ -127,7 +127,8 @@ def tasks(lengths: Sequence[int] = LENGTHS, distributions: Sequence[str] = tuple
                     found.append(Task("head", method.name, group, n, m, causal))
     for causal in (False, True):
         able = [method for method in methods if method.causal or not causal]
-        found += [Task("speed", method.name, TIMED, n, 0, causal) for n in lengths for method in able]
+        timed = [method for method in able if method in numeric or _twin(method.name) == "attnmath expansion"]
+        found += [Task("speed", method.name, TIMED, n, 0, causal) for n in lengths for method in timed]
         found += [Task("long", method.name, RACE, LONG_LENGTH, 0, causal) for method in able if method in numeric]
     return found
 
