@@ -24,7 +24,7 @@ def same_setting(values: Real[ArrayLike, "..."], axis: int = -1) -> Float[Numpy,
            [-0.1,  0.1]])
     """
     runs = floats(values, "values", at_least=1)
-    runs = np.moveaxis(runs, axis_of(runs, axis, "axis"), -1)
+    runs = np.moveaxis(runs, axis_of(runs, axis, "values"), -1)
     pairs = runs.shape[-1] // 2
     if not pairs:
         raise ValueError(f"values: expected at least 2 runs of each setting, got {runs.shape[-1]}")
