@@ -305,7 +305,7 @@ def _is_entailed(one: Any, other: Any, assumed: tuple[Assumption, ...]) -> bool:
     if not any(side.has(E, Var, AppliedUndef) for pair in pairs for side in pair):
         return False
     return len(_entries(one)) == len(_entries(other)) and all(
-        sp.simplify(entailed(a, assumed) - entailed(b, assumed)) == 0 for a, b in pairs
+        sp.expand(entailed(a, assumed) - entailed(b, assumed)) == 0 for a, b in pairs
     )
 
 
