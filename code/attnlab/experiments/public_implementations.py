@@ -424,8 +424,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--packages", nargs="+", choices=tuple(DISTRIBUTIONS), default=list(DISTRIBUTIONS),
                         metavar="PACKAGE",
                         help=f"packages beside this one, of {', '.join(DISTRIBUTIONS)}; default: all")  # fmt: skip
-    parser.add_argument("--times-again", action="store_true",
-                        help="measure time and memory anew")
+    parser.add_argument("--times-again", action="store_true", help="measure time and memory anew")
     parser.add_argument("--threads", type=commands.whole(1), default=THREADS, metavar="N",
                         help=f"threads that compute while time is measured; default: {THREADS}")  # fmt: skip
     return _COMMAND.carry_out(parser, _run, arguments)

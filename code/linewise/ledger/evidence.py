@@ -204,10 +204,6 @@ def counterexample(
             "instead, obeys: expected what the corrected statement gives, or an instance where the sentence holds, "
             "got neither"
         )
-    if obeys is not None and all(
-        name in at and np.array_equal(_plain(at[name]), _plain(v)) for name, v in obeys.items()
-    ):
-        raise LedgerError("obeys: expected another instance than the one at which the sentence fails, got the same")
     _uses_its_arguments(quantity)
     tol = _exact_number(tolerance, "tolerance")
     if not 0 <= tol < sp.oo:
@@ -239,6 +235,8 @@ def counterexample(
         passes, kept, limit = compare(obeys, required, tol)
         if not passes:
             raise LedgerError(f"obeys: the sentence fails there too: {_show(kept)} {relation} {_show(limit)}")
+        if all(name in at and np.array_equal(_plain(at[name]), _plain(given)) for name, given in obeys.items()):
+            raise LedgerError("obeys: expected another instance than the one at which the sentence fails, got the same")
         parts["obeys"] = {"at": _parts(obeys), "observed": _part(kept)}
     return Evidence("counterexample", parts)
 
