@@ -19,6 +19,7 @@ def build(*arguments: str, said: Path) -> str:
     """Run ``python -m sphinx`` with some arguments; return what it wrote to standard error, by way of a file."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    said.touch()  # a process that ends before it can say anything
     process = context.Process(target=_become_sphinx, args=(arguments, said))
     process.start()
     process.join()
