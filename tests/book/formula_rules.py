@@ -30,7 +30,7 @@ TAG = re.compile(r"\\tag\{([^}]*)\}")
 BOUND = re.compile(r"\b(at most|at least|below|above|less than|more than|fewer than|up to)\s+" + INLINE.pattern)
 _FROM_ABOVE = {"at most", "below", "less than", "fewer than", "up to"}
 ROW = re.compile(r"^\|.*\|[ \t]*$", re.MULTILINE)
-_GREEK = frozenset(re.findall(r"\w+", "alpha beta gamma delta epsilon eta theta kappa lambda mu nu pi rho sigma tau "
+GREEK = frozenset(re.findall(r"\w+", "alpha beta gamma delta epsilon eta theta kappa lambda mu nu pi rho sigma tau "
                                       "phi omega Delta Sigma Omega"))  # fmt: skip
 _TURNED = {">": "<", ">=": "<="}
 _OPERATIONS: dict[type, Callable[[complex, complex], complex]] = {
@@ -87,7 +87,7 @@ def _value(node: ast.expr) -> complex:
             return complex(value)
         case ast.Name(name):
             stem, _, index = name.partition("_")
-            return complex(drawn(("\\" + stem if stem in _GREEK else stem) + (f"_{index}" if index else "")))
+            return complex(drawn(("\\" + stem if stem in GREEK else stem) + (f"_{index}" if index else "")))
         case ast.Call(ast.Attribute(_, "sqrt"), [argument]):
             return _value(argument) ** 0.5
         case ast.Call(ast.Attribute(_, "exp"), [argument]):

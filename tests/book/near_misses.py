@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from formula_rules import BOUND, DISPLAY, INLINE, Held, bounds, read, second_places, wrong_numbers
+from formula_rules import BOUND, DISPLAY, GREEK, INLINE, Held, bounds, read, second_places, wrong_numbers
 from notebook_rules import Notebook
 from prose_numbers import (
     LABEL,
@@ -60,7 +60,8 @@ def changes(tex: str) -> Iterator[str]:
 def _others(part: str) -> list[str]:
     if part[:1].isdigit():
         return [part[:-1] + str((int(part[-1]) + by) % 10) for by in (1, -1)]
-    return [OTHER.get(part, "y")] if part in OTHER or part.isalpha() else []
+    known = part in OTHER or part.isalpha() or part[1:] in GREEK
+    return [OTHER.get(part, "y" if part.isalpha() else r"\mu")] if known else []
 
 
 def missing(notebook: Notebook, phrases: Iterable[str]) -> list[str]:
