@@ -17,7 +17,9 @@ import pytest
 from attnlab.nulls import same_setting
 from attnlab.recall import results as recall_results
 from attnlab.recall.table import PARAMETERS
+from attnlab.translation import results as translation_results
 from attnmath import estimate
+from attnmath.matrix import rank
 from linewise.ledger import LedgerError, load_claims, observation
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
@@ -137,3 +139,90 @@ def test_an_undecided_card_is_not_issued_where_every_kind_gains(monkeypatch) -> 
     recall(["039"], lambda row, rng: row, monkeypatch)
     with pytest.raises(LedgerError, match="outcome"):
         recall(["039"], gains, monkeypatch)
+
+
+# The cards of the chapter on few data ----------------------------------------------------------------------------------
+
+
+def few_data(card: str, change: Callable[[Row, np.random.Generator], Row], monkeypatch) -> None:
+    """Run a card of the chapter on few data on a table whose rows are changed."""
+    rng = np.random.default_rng(4)
+    rows = [change(row, rng) for row in translation_results.load_results()]
+    monkeypatch.setattr(translation_results, "load_results", lambda: rows)
+    space: dict[str, Any] = {}
+    for name in ("e3a6ed4d", "1d63e29d", "b68f2dde", "1fb7c752", "39d5dc9b", "654c7457", "c944613a", card):
+        exec(compile(cell_of("fixed_attention/low_resource", name), name, "exec"), space)
+
+
+def alike(row: Row, rng: np.random.Generator) -> Row:
+    """No design differs from another."""
+    bleu, loss = rng.normal([50.0, 1.0], 0.01)
+    return row | {"bleu": bleu, "validation_best": loss, "validation_last": loss + 0.1, "train_last": 0.0}
+
+
+def frozen_gain(row: Row, rng: np.random.Generator) -> Row:
+    """Frozen heads gain, without a pattern."""
+    row, more = alike(row, rng), row["design"] == "orthogonal"
+    losses = {name: row[name] - more * 0.5 for name in ("validation_best", "validation_last")}
+    return row | losses | {"bleu": row["bleu"] + 10 * more}
+
+
+@pytest.mark.parametrize("card", ["ea4e8e19", "cf454d7c", "28700e65", "bc99112c"])
+def test_a_card_on_few_data_is_issued_with_the_effect_and_not_without_it(card: str, monkeypatch) -> None:
+    few_data(card, lambda row, rng: row, monkeypatch)
+    with pytest.raises(LedgerError, match="outcome"):
+        few_data(card, alike, monkeypatch)
+    with pytest.raises(LedgerError, match="comes out as supported too"):
+        few_data(card, frozen_gain, monkeypatch)
+
+
+# The cards on heads ----------------------------------------------------------------------------------------------------
+
+
+def of_heads(effect: float, trend: float, *shape: int) -> np.ndarray:
+    """Made-up gains of heads: an effect that all have, and one that heads at even places have."""
+    rng = np.random.default_rng(5)
+    gains = effect + 0.02 * rng.normal(size=shape)
+    gains[..., ::2] += trend
+    return gains
+
+
+#: Chapter and cell of a card, and from the gains of heads to the names that the cell takes.
+ON_HEADS = {
+    "encoder_decoder/encoder_and_decoder, encoder-decoder-030": lambda of: {
+        "gain": lambda sigma, notion: of(4, 4, 4), "sigma_d": None, "sigma_u": None, "sigma_e": None,
+        "notions": {"entropy rank": None, "stable rank": None}},
+    "encoder_decoder/remedies, rem-046": lambda of: {"up": of(6, 12), "up_d": of(4, 4, 4)},
+    "matrix/effective_rank, 55f32e85": lambda of: {
+        "energy": of(6, 12), "chance": np.zeros((6, 12)), "energy_d": of(4, 4, 4), "chance_d": np.zeros((4, 4, 4))},
+    "matrix/effective_rank, d49ba4e6": lambda of: {
+        "share": lambda *arguments: of(4, 4, 4), "energy_d": np.zeros((4, 4, 4)), "sigma_u": np.ones((4, 4, 4, 2)),
+        "sigma_d": np.ones((4, 4, 4, 2))},
+    "matrix/sparse_and_dense, sparse-and-dense-30": lambda of: {
+        "raised_by_window": lambda model: [np.exp(of(4, 4, 4))], "load_decoders": lambda: None,
+        "ratio": np.exp(of(6, 12))},
+    "sparsity/concentration, concentration-094": lambda of: {
+        "S_features": of(4, 4, 4), "S_softmax": np.zeros((4, 4, 4)), "gaussian_features": of(200),
+        "gaussian_softmax": np.zeros(200)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ON_HEADS)
+def test_a_card_on_heads_is_issued_with_the_effect_and_not_without_it(place: str) -> None:
+    chapter, name = place.split(", ")
+
+    def issue(effect: float, trend: float) -> None:
+        space: dict[str, Any] = {
+            "np": np, "estimate": estimate, "observation": observation, "same_setting": same_setting, "rank": rank,
+            "claims": load_claims(Path(chapter).name), "by_layers": "6 layers", "by_models": "4 decoders",
+            "over_layers": lambda values: estimate.mean(values.mean(axis=1)),
+            "over_models": lambda values: estimate.mean(values.mean(axis=(1, 2))),
+        }  # fmt: skip
+        space |= ON_HEADS[place](lambda *shape: of_heads(effect, trend, *shape))
+        exec(compile(cell_of(chapter, name), name, "exec"), space)
+
+    issue(1.0, 0.0)
+    with pytest.raises(LedgerError, match="outcome"):
+        issue(0.0, 0.0)
+    with pytest.raises(LedgerError, match="comes out as supported too"):
+        issue(0.0, 1.0)
