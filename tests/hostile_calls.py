@@ -98,6 +98,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "recall.training.concentration": {"rows": np.ones((1, 1, 2))},
     "sweeps.training.schedule": {"step": 3, "steps": 20},
     "devices.torch_device": {"device": "cpu"},
+    "nulls.same_setting": {"values": [[0.5, 0.25], [0.75, 0.5]], "axis": -1},
     "sweeps.tables.exact": {"value": 0.5},
     "sweeps.tables.rounded": {"value": 0.5},
     "translation.bleu.corpus_bleu": {"translations": [["a", "b"]], "references": [["a", "c"]]},

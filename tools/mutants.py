@@ -10,9 +10,13 @@ notice, and why.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import difflib
+import importlib
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -40,16 +44,23 @@ MUTATED = (
 SPARED = {"figures", "symbols"}
 #: The folders whose tests are run.
 TESTS = tuple(Path("tests", folder) for folder in ("package", "engine", "laboratory"))
-LEAST_KILLED, TIMEOUT = 0.95, 300.0
+LEAST_KILLED, TIMEOUT = 0.95, 300
+#: What takes seconds to import, and is not of the book.
+LIBRARIES = ("scipy.stats", "scipy.optimize", "sympy", "matplotlib.pyplot", "torch")
 
 
 def move_to_copy(folder: str) -> None:
-    """Give a worker a copy of the book of its own, in which it may change the package."""
+    """Give a worker a copy of the book of its own, in which it may change the package, and the libraries once."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is the main process's to handle
     home = Path(folder, str(os.getpid()))
     shutil.copytree(stamps.ROOT, home, ignore=lambda _, names: stamps.IGNORED & set(names))
     os.chdir(home)
     os.environ |= {"PYTHONPATH": str(home / "code"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.dont_write_bytecode = True
+    sys.path[:] = [path.replace(str(stamps.ROOT), str(home), 1) for path in sys.path]
+    for library in LIBRARIES:
+        importlib.import_module(library)
 
 
 def mutated() -> list[Path]:
@@ -72,9 +83,10 @@ def naming(module: Path) -> list[Path]:
     names = [module.stem]
     if f".{module.stem} import " in Path(module.parent, "__init__.py").read_text(encoding="utf-8"):
         names.append(module.parent.name)
+    texts = {p: p.read_text(encoding="utf-8") for folder in TESTS for p in folder.glob("test_*.py")}
+    found = {p: len(re.findall(rf"\b({'|'.join(names)})\b", words)) for p, words in texts.items()}
     own = {f"test_{name}" for name in names}
-    files = sorted((p for folder in TESTS for p in folder.glob("test_*.py")), key=lambda p: p.stem not in own)
-    return [p for p in files if re.search(rf"\b({'|'.join(names)})\b", p.read_text(encoding="utf-8"))]
+    return sorted((p for p in found if found[p]), key=lambda p: (p.stem not in own, -found[p], p))
 
 
 def try_mutant(item: Any) -> tuple[str, Any]:
@@ -82,12 +94,44 @@ def try_mutant(item: Any) -> tuple[str, Any]:
 
     The tests are the examples of the module and the test files that name it, those of its own name first.
     """
-    from cosmic_ray.mutating import mutate_and_test
+    import cosmic_ray.plugins
+    from cosmic_ray.mutating import use_mutation
+    from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkResult
 
-    module = item.mutations[0].module_path
-    tests = " ".join(map(str, [module, *naming(module)]))
-    command = f"{sys.executable} -m pytest -x -q --doctest-modules -p no:cacheprovider {tests}"
-    return item.job_id, mutate_and_test(item.mutations, command, TIMEOUT)
+    place = item.mutations[0]
+    operator = cosmic_ray.plugins.get_operator(place.operator_name)(**place.operator_args)
+    with use_mutation(place.module_path, operator, place.occurrence) as (before, after):
+        tests = [place.module_path, *naming(place.module_path)]
+        passed = pass_in_a_fork(tests[:2]) and pass_in_a_fork(tests[2:])  # the second need not be collected for most
+    diff = "\n".join(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm=""))
+    outcome = TestOutcome.SURVIVED if passed else TestOutcome.KILLED
+    return item.job_id, WorkResult(worker_outcome=WorkerOutcome.NORMAL, test_outcome=outcome, diff=diff)
+
+
+def pass_in_a_fork(tests: list[Path]) -> bool:
+    """Return whether tests pass in a process of their own, which has the libraries, and of the book nothing."""
+    if not tests:
+        return True
+    child = os.fork()
+    if not child:
+        try:
+            os.setsid()
+            resource.setrlimit(resource.RLIMIT_CPU, (TIMEOUT, TIMEOUT))  # of its own work: others may hold it up
+            signal.alarm(10 * TIMEOUT)
+            for stream in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+            book = [n for n, m in sys.modules.items() if str(getattr(m, "__file__", "")).startswith(str(stamps.ROOT))]
+            for name in book:
+                del sys.modules[name]
+            import pytest
+
+            os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *map(str, tests)]))
+        finally:
+            os._exit(3)
+    _, status = os.waitpid(child, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what a test that ran too long has left
+    return status == 0
 
 
 def change(diff: str) -> list[str]:

@@ -16,6 +16,7 @@ A book keeps them in ``linewise.yml`` in its folder; what it leaves out is as in
     reasons: {heading: a title}     # why a sentence may need no claim
     kernel: kernel.json             # what a second kernel has proved of the derivations (linewise.kernel)
     texts: [guide]                  # further folders whose pages, notebooks and docstrings name places and equations
+    lexicon: {table: sources/words.yml, page: words}    # how vague words are read, and which page shows it
 """
 
 from __future__ import annotations
@@ -93,6 +94,14 @@ class Grade:
 
 
 @dataclass(frozen=True)
+class Lexicon:
+    """Where the readings of vague words are: the table (`linewise.ledger.lexicon`), and the page that shows them."""
+
+    table: str
+    page: str
+
+
+@dataclass(frozen=True)
 class Conventions:
     """What a book has to say of itself before its ledger can be read; see the module."""
 
@@ -102,6 +111,7 @@ class Conventions:
     reasons: dict[str, str]
     chapters: str = "chapters"
     texts: tuple[str, ...] = ()
+    lexicon: Lexicon | None = None
     kernel: str = ""
 
     def by_check(self, *checks: str) -> list[str]:
@@ -263,6 +273,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
         given["reasons"],
         _text(given.get("chapters", "chapters"), f"{where}: chapters"),
         tuple(_text(folder, f"{where}: texts") for folder in given.get("texts", ())),
+        _entry(Lexicon, given["lexicon"], f"{where}: lexicon") if "lexicon" in given else None,
         _text(given.get("kernel", ""), f"{where}: kernel", blank=True),
     )
 

@@ -19,8 +19,10 @@ import math
 import operator
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from itertools import chain as chain_of
 from itertools import pairwise, product
 from typing import Any, Literal
 
@@ -80,7 +82,8 @@ def check(chain: Any, models: int = 2) -> Verdict:
     lines = [(line.value, line.relation) for line in chain.lines]
     failures: list[Exception] = []
     has_integral = any(value.has(sp.Integral) for value, _ in lines)
-    found, wanted = 0, models * (4 if has_integral else 1)  # poles are met by chance
+    found: list[Model] = []
+    wanted = models * (4 if has_integral else 1)  # poles are met by chance
     for seed in range(_TRIES):
         try:
             model = Model(seed, chain.assumptions, [value for value, _ in lines])
@@ -90,28 +93,40 @@ def check(chain: Any, models: int = 2) -> Verdict:
             continue
         if words:
             return Verdict("differs", words)
-        found += 1
-        if found == wanted:
+        found.append(model)
+        if len(found) == wanted:
             break
     if found:
-        return Verdict("confirmed", unseen=tuple(_unseen(chain)))
+        return Verdict("confirmed", unseen=tuple(_unseen(chain, found)))
     values = [error for error in failures if isinstance(error, NoValueError)]
     return Verdict("not evaluable" if values else "no model", str((values or failures)[0]))
 
 
-def _unseen(chain: Any) -> Iterator[str]:
-    """Yield the mistakes that no model tells from the right line, under what is assumed up to there."""
+def _unseen(chain: Any, found: Sequence[Model]) -> Iterator[str]:
+    """Yield the mistakes that no model tells from the right line, under what is assumed up to there.
+
+    found : models of all that the chain assumes, and so of what is assumed up to each line.
+    """
     assumed: list[Assumption] = []
     for before, line in pairwise(chain.lines):
         assumed += [a for a in (*before.assumes, *line.assumes) if a not in assumed]
-        tries = range(_TRIES * (1 if line.relation == "=" else 10))  # a bound may be sharp in few models
-        if line.mistake and not any(_tells(seed, assumed, before.value, line) for seed in tries):
+        if not line.mistake:
+            continue
+        tries = _TRIES * (1 if line.relation == "=" else 10)  # a bound may be sharp in few models
+        models = chain_of(found, _models(tries, assumed, [before.value, line.mistake.line]))
+        if not any(_tells(model, before.value, line) for model in models):
             yield line.mistake.name
 
 
-def _tells(seed: int, assumed: Sequence[Assumption], before: Any, line: Any) -> bool:
+def _models(tries: int, assumed: Sequence[Assumption], lines: Sequence[Any]) -> Iterator[Model]:
+    """Yield the models that the first seeds give."""
+    for seed in range(tries):
+        with suppress(NoModelError, NoValueError):
+            yield Model(seed, assumed, lines)
+
+
+def _tells(model: Model, before: Any, line: Any) -> bool:
     try:
-        model = Model(seed, assumed, [before, line.mistake.line])
         return not _holds(model.line(before), model.line(line.mistake.line), line.relation)
     except (NoModelError, NoValueError):
         return False
@@ -124,6 +139,13 @@ class Number:
     value: Any
     size: Any
     exact: bool
+
+
+@dataclass(frozen=True)
+class _Known(Number):
+    """A number that may be asked for again, with the numbers of the model that it was computed from."""
+
+    touched: dict[Any, Any]
 
 
 def _holds(ones: list[Number], twos: list[Number], relation: str) -> bool:
@@ -156,6 +178,13 @@ class Model:
         self.size, self.steps, self.exact, self.active = CTX.mpf(0), 0, True, []  # type: ignore[var-annotated]
         self.nodes: dict[Any, list[tuple[Any, Any]]] = {}
         self.finer = 0
+        self.known: dict[Any, _Known] = {}  # values of what takes long, by expression and values of bound symbols
+        self.moved: Any = None  # the number that is moved, and the values that have changed since
+        self.known_moved: dict[Any, _Known] = {}
+        self.outcomes_of: dict[Any, list[_Known]] = {}  # of an expectation, the values of its argument
+        self.atoms_of: dict[Any, set[Any]] = {}  # what is found in an expression, by expression
+        self.rules: dict[Any, list[tuple[Any, Any, set[Any]]]] = {}
+        self.long: dict[Any, bool] = {}
         sides = [side for a in assumptions for side in (a.left, a.right) if isinstance(side, sp.Basic)]
         bound = set().union(*map(_bound, [*lines, *sides]), *(a.every for a in assumptions))
         self.told: dict[Any, list[tuple[Any, Any, set[Any]]]] = {}
@@ -221,6 +250,7 @@ class Model:
             if _holds(numbers[k - 1], numbers[k], relation):
                 continue
             self.finer = 1  # rules of quadrature that reach further
+            self._forget()
             one, two = self.line(lines[k - 1][0]), self.line(lines[k][0])
             if not _holds(one, two, relation):
                 return f"line {k + 1}, {_said(one)} {relation} {_said(two)}{self}"
@@ -261,31 +291,45 @@ class Model:
                 self._newton(some, movable)
 
     def _newton(self, equations: list[tuple[Any, Any, Env]], movable: Callable[[Any], bool]) -> None:
-        def gaps() -> list[Any]:
-            sides = [(self.number(left, env), self.number(right, env)) for left, right, env in equations]
-            off = ((a.value - b.value, a.exact and b.exact) for a, b in sides)
-            return [gap if exact or abs(gap) > 1e-13 else CTX.mpf(0) for gap, exact in off]
-
-        self.touched = {}
+        equations = list({_at(*equation): equation for equation in equations}.values())
+        touched: dict[Any, Any] = {}
         for turn in range(25):
-            left = gaps()
+            left, read = zip(*map(self._gap, equations), strict=True)
+            for keys in read:
+                touched |= keys
             if max(map(abs, left)) < 1e-34:
                 return
             if turn == 9 and max(map(abs, left)) > 1e-2:
                 break
-            keys = [k for k in self.touched if movable(k) and not isinstance(self.numbers[k], int)]
+            keys = [k for k in touched if movable(k) and not isinstance(self.numbers[k], int)]
             columns, step = [], CTX.mpf(10) ** -20
             for key in keys:
-                here, signed = self.numbers[key], _is_signed(self.touched[key])
-                self.numbers[key] = here * (1 + step) if signed else here + step
-                columns.append([(b - a) / step for a, b in zip(left, gaps(), strict=True)])
-                self.numbers[key] = here
-            change = _shortest(columns, left)
+                here, signed = self.numbers[key], _is_signed(touched[key])
+                self.numbers[key], self.moved = here * (1 + step) if signed else here + step, key
+                columns.append([(self._gap(equation)[0] - gap) / step if key in own else CTX.mpf(0)
+                                for equation, gap, own in zip(equations, left, read, strict=True)])  # fmt: skip
+                self.numbers[key], self.moved = here, None
+                self.known_moved.clear()
+            change = _shortest(columns, [*left])
             for key, c in zip(keys, change, strict=True):
-                here, signed = self.numbers[key], _is_signed(self.touched[key])
+                here, signed = self.numbers[key], _is_signed(touched[key])
                 self.numbers[key] = here * CTX.exp(-max(-1, min(1, CTX.re(c)))) if signed else here - c
-        if max(map(abs, gaps())) > 1e-28:
+            self._forget()
+        if max(abs(self._gap(equation)[0]) for equation in equations) > 1e-28:
             raise NoModelError(f"no numbers satisfy {equations[0][0]} = {equations[0][1]}")
+
+    def _forget(self) -> None:
+        """Forget values of numbers that have changed."""
+        self.known.clear()
+        self.outcomes_of.clear()
+
+    def _gap(self, equation: tuple[Any, Any, Env]) -> tuple[Any, dict[Any, Any]]:
+        """Return how far apart the sides of an equation are, and the numbers that it reads."""
+        left, right, env = equation
+        self.touched = {}
+        one, two = self.number(left, env), self.number(right, env)
+        gap = one.value - two.value
+        return gap if (one.exact and two.exact) or abs(gap) > 1e-13 else CTX.mpf(0), self.touched
 
     def _require(self, assumptions: Sequence[Assumption], bound: set[Any]) -> None:
         """Refuse numbers that break a sign, a range, an equation or the mass of a law."""
@@ -346,13 +390,15 @@ class Model:
 
     def _atoms(self, expression: Any) -> set[Any]:
         """Return what is random in an expression, also by what its names stand for."""
-        found, more = set(), _random(expression)
-        while more:
-            atom = more.pop()
-            found.add(atom)
-            for _, right, _ in self.told.get(atom, ()):
-                more |= _random(right) - found
-        return found
+        if expression not in self.atoms_of:
+            found, more = set(), _random(expression)
+            while more:
+                atom = more.pop()
+                found.add(atom)
+                for _, right, _ in self.told.get(atom, ()):
+                    more |= _random(right) - found
+            self.atoms_of[expression] = found
+        return self.atoms_of[expression]
 
     def _law_nodes(self, atom: Any) -> list[tuple[Any, Any]]:
         """Return values of a random number and their weights, such that sums over them are expectations."""
@@ -388,16 +434,19 @@ class Model:
         for atom in sorted((x for x in atoms if self.alike.get(x, x) in self.laws), key=str):
             spaces.append([({atom: x}, w) for x, w in self._law_nodes(atom)])
             self.exact = False
-        total, size = CTX.mpf(0), self.size
-        for outcome in product(*spaces):
-            inner = {**env}
-            weight = CTX.mpf(1)
-            for place, w in outcome:
-                inner |= place
-                weight *= w
-            term = weight * self.of(argument, inner)
-            total += term
-            size = max(size, abs(term))
+        key = self._key(e, env)
+        known: Sequence[_Known | None] = self.outcomes_of.get(key) or [None] * math.prod(map(len, spaces))
+        total, size, found = CTX.mpf(0), self.size, []
+        for outcome, value in zip(product(*spaces), known, strict=True):
+            if value is None or self.moved in value.touched:
+                value = self._apart(Model.of, argument, reduce(operator.or_, (place for place, _ in outcome), env))
+            term = reduce(operator.mul, (w for _, w in outcome), value.value)
+            total, size = total + term, max(size, abs(term))
+            self.exact = self.exact and value.exact
+            self.touched |= value.touched
+            found.append(value)
+        if key is not None and self.moved is None:
+            self.outcomes_of[key] = found
         self.size = size  # not that of the terms on the way
         return total
 
@@ -413,21 +462,64 @@ class Model:
 
     # --- the meaning of each sign
 
+    def _remembered(self, e: Any, env: Env) -> Any:
+        """Return the number of what takes long, once for equal values of what it depends on."""
+        meaning = Model._named if isinstance(e, sp.Symbol) else _SIGNS.get(e.__class__, Model._function)
+        key = self._key(e, env) if meaning is not Model._function or self._takes_long(e) else None
+        if key is None:
+            return meaning(self, e, env)
+        known = self.known.get(key)
+        if known is None or self.moved in known.touched:
+            known = self.known_moved.get(key)
+        if known is None:
+            known = self._apart(meaning, e, env)
+            (self.known_moved if self.moved in known.touched else self.known)[key] = known
+        self.size, self.exact = max(self.size, known.size), self.exact and known.exact
+        self.touched |= known.touched
+        return known.value
+
+    def _takes_long(self, e: Any) -> bool:
+        """Return whether what a function stands for holds a sum, an integral or the like."""
+        if e not in self.long:
+            self.long[e] = any(right.has(*_LONG, AppliedUndef) for _, right, _ in self._rules(e))
+        return self.long[e]
+
+    def _key(self, e: Any, env: Env) -> Any:
+        """Return all that the number of an expression depends on, beside the numbers of the model, or None."""
+        free = _free(e)
+        reads = tuple((k, v, type(v)) for k, v in env.items()
+                      if type(k) not in (sp.Symbol, sp.Dummy) or k in free or k in self.varied)  # fmt: skip
+        if any(kind is set for *_, kind in reads):  # components that are asked for
+            return None
+        return e, reads, CTX.prec, *(told for told in self.active if isinstance(told[0], sp.Indexed))
+
+    def _apart(self, meaning: Callable[[Model, Any, Env], Any], e: Any, env: Env) -> _Known:
+        """Return the number of an expression with what is said of it alone."""
+        before = self.size, self.exact, self.touched
+        self.size, self.exact, self.touched = CTX.mpf(0), True, {}
+        try:
+            return _Known(meaning(self, e, env), self.size, self.exact, self.touched)
+        finally:
+            self.size, self.exact, self.touched = before
+
     def of(self, e: Any, env: Env) -> Any:
         """Return the number of an expression where its bound symbols have the values of `env`."""
         self.steps += 1
         if self.steps > _MOST_STEPS:
             raise NoValueError("too many terms")
-        return _meaning(type(e))(self, e, env)  # type: ignore[arg-type]
+        return _meaning(e)(self, e, env)
 
     def _symbol(self, e: Any, env: Env) -> Any:
         if e in env:
             return env[e]
         if e in self.told:
-            return self._told(e, e, (), env)
+            return self._remembered(e, env)
         if isinstance(e, RandomVariable):
             return self._outcome(e, (), e, env)
         return self._drawn(e, e)
+
+    def _named(self, e: Any, env: Env) -> Any:
+        return self._told(self.told[e], e, (), env)
 
     def _indexed(self, e: Any, env: Env) -> Any:
         if isinstance(e, MatrixElement):
@@ -438,7 +530,7 @@ class Model:
         if base in env:  # components that are asked for
             env[base].add(place)
             return CTX.mpf(1)
-        told = self._told(base, e, place, env) if base in self.told else None
+        told = self._told(self.told[base], e, place, env) if base in self.told else None
         if told is not None:
             return told
         if isinstance(base, RandomVector):
@@ -477,20 +569,25 @@ class Model:
 
     def _function(self, e: Any, env: Env) -> Any:
         arguments = tuple(self.of(a, env) for a in e.args)
-        if e.func in self.told:
-            told = self._told(e.func, e, arguments, env)
-            if told is not None:
-                return told
+        told = self._told(self._rules(e), e, arguments, env)
+        if told is not None:
+            return told
         rng = random.Random(f"{self.seed} {e.func}")
         a, b, c, *d = (CTX.mpf(rng.uniform(0.2, 1.1)) for _ in range(3 + len(arguments)))
         inner = sum(k * x for k, x in zip(d, arguments, strict=True))
         value = a + b * CTX.sin(inner + c) + CTX.cos(2 * inner) / 5
         return CTX.exp(value) if e.is_positive or e.is_nonnegative else value
 
-    def _told(self, head: Any, e: Any, place: Any, env: Env) -> Any:
+    def _rules(self, e: Any) -> list[tuple[Any, Any, set[Any]]]:
+        """Return what is assumed of an unknown function; asked once for each expression, as its hash takes long."""
+        if e not in self.rules:
+            self.rules[e] = self.told.get(e.func, [])
+        return self.rules[e]
+
+    def _told(self, rules: Sequence[tuple[Any, Any, set[Any]]], e: Any, place: Any, env: Env) -> Any:
         """Return what a name stands for at a place by what is assumed, which must be one thing; None if nothing is."""
         found = []
-        for left, right, loose in self.told[head]:
+        for left, right, loose in rules:
             pattern = getattr(left, "indices", left.args) if place else ()
             own = self._matched(pattern, place, loose)
             if own is None:
@@ -713,6 +810,14 @@ class Model:
         raise NoValueError("no case that holds")
 
 
+def _at(left: Any, right: Any, env: Env) -> Any:
+    """Return an equation with its places put in: the moment of two components is one, in whichever order they stand."""
+    places = {k: sp.Integer(v) for k, v in env.items() if isinstance(k, sp.Symbol)}
+    if not isinstance(left, E) or left.has(*_LONG - {E}) or right.has(*_LONG):
+        return left, right, *env.items()
+    return left.args[0].xreplace(places), right.xreplace(places), *(p for p in env.items() if p[0] not in places)
+
+
 def _is_unknown(e: Any) -> bool:
     """Return whether an expression is the value of an unknown function."""
     return isinstance(e, AppliedUndef)
@@ -730,6 +835,7 @@ _SIGNS: Mapping[Any, Callable[[Model, Any, Env], Any]] = {
     sp.Derivative: Model._derivative, sp.Limit: Model._limit, E: Model._mean, Var: Model._variance, Inner: Model._inner,
     sp.KroneckerDelta: Model._delta, sp.Determinant: Model._determinant, sp.Piecewise: Model._piecewise,
 }  # fmt: skip
+_LONG = frozenset({sp.Sum, sp.Product, sp.Integral, sp.Derivative, sp.Limit, E})
 _FUNCTIONS = {
     sp.exp: "exp", sp.log: "log", sp.sin: "sin", sp.cos: "cos", sp.tan: "tan", sp.sinh: "sinh", sp.cosh: "cosh",
     sp.tanh: "tanh", sp.coth: "coth", sp.asin: "asin", sp.acos: "acos", sp.atan: "atan", sp.asinh: "asinh",
@@ -740,9 +846,12 @@ _FUNCTIONS = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=512)
-def _meaning(kind: Any) -> Callable[[Model, Any, Env], Any]:
+@lru_cache(maxsize=10_000)
+def _meaning(e: Any) -> Callable[[Model, Any, Env], Any]:
     """Return what a sign means: a function of the model, the expression and the values of bound symbols."""
+    kind = type(e)
+    if kind in _LONG or issubclass(kind, AppliedUndef):
+        return Model._remembered
     if kind in _SIGNS:
         return _SIGNS[kind]
     if kind in _FUNCTIONS:
@@ -754,8 +863,6 @@ def _meaning(kind: Any) -> Callable[[Model, Any, Env], Any]:
         return lambda model, e, env: int(e)
     if issubclass(kind, sp.Rational):
         return lambda model, e, env: CTX.mpf(e.p) / e.q
-    if issubclass(kind, AppliedUndef):
-        return Model._function
     if kind in (sp.Max, sp.Min):
         choose = max if kind is sp.Max else min
         return lambda model, e, env: choose(model.of(a, env) for a in e.args)
@@ -773,8 +880,9 @@ def _meaning(kind: Any) -> Callable[[Model, Any, Env], Any]:
 # --- expressions ---------------------------------------------------------------------------------
 
 
-def _free(expression: Any) -> set[Any]:
-    return set(getattr(expression, "free_symbols", ()))
+@lru_cache(maxsize=10_000)
+def _free(expression: Any) -> frozenset[Any]:
+    return frozenset(getattr(expression, "free_symbols", ()))
 
 
 def _bound(line: Any) -> set[Any]:

@@ -129,4 +129,4 @@ def rows_sum_to_the_root_of_d(x, y):
 
 
 no_attack("public/contrast", because="measured: It reports the stored weights of one head.")
-no_attack("public/features", because="measured: It reports the stored errors on one head.")
+no_attack("public/features", because="measured: It reports the stored errors on the heads that judge.")

@@ -30,7 +30,7 @@ TAG = re.compile(r"\\tag\{([^}]*)\}")
 BOUND = re.compile(r"\b(at most|at least|below|above|less than|more than|fewer than|up to)\s+" + INLINE.pattern)
 _FROM_ABOVE = {"at most", "below", "less than", "fewer than", "up to"}
 ROW = re.compile(r"^\|.*\|[ \t]*$", re.MULTILINE)
-_GREEK = frozenset(re.findall(r"\w+", "alpha beta gamma delta epsilon eta theta kappa lambda mu nu pi rho sigma tau "
+GREEK = frozenset(re.findall(r"\w+", "alpha beta gamma delta epsilon eta theta kappa lambda mu nu pi rho sigma tau "
                                       "phi omega Delta Sigma Omega"))  # fmt: skip
 _TURNED = {">": "<", ">=": "<="}
 _OPERATIONS: dict[type, Callable[[complex, complex], complex]] = {
@@ -87,7 +87,7 @@ def _value(node: ast.expr) -> complex:
             return complex(value)
         case ast.Name(name):
             stem, _, index = name.partition("_")
-            return complex(drawn(("\\" + stem if stem in _GREEK else stem) + (f"_{index}" if index else "")))
+            return complex(drawn(("\\" + stem if stem in GREEK else stem) + (f"_{index}" if index else "")))
         case ast.Call(ast.Attribute(_, "sqrt"), [argument]):
             return _value(argument) ** 0.5
         case ast.Call(ast.Attribute(_, "exp"), [argument]):
@@ -130,7 +130,7 @@ class Held:
             f"{left.tex} {relation} {right.tex}"
             for left, relation, right in relations(found)
             if (left, relation, right) not in self.relations
-            and (relation not in {"=", "!="} or (right, relation, left) not in self.relations)
+            and (relation not in {"=", "!=", "~"} or (right, relation, left) not in self.relations)
         ]
 
 
@@ -159,6 +159,8 @@ def relations(found: Sequence[Side]) -> Iterator[tuple[Side, str, Side]]:
                 break
             strongest = min(said - {"="}, key=len, default="=")
             if strongest not in {"=", "<", "<=", ">", ">=", "!="}:
+                if strongest and len(said) == 1:  # such as a membership, which goes no further
+                    yield left, strongest, right
                 break
             yield (right, _TURNED[strongest], left) if strongest in _TURNED else (left, strongest, right)
 

@@ -20,6 +20,7 @@ from functools import lru_cache
 #: Parts of TeX that say how a formula looks, and not what it says.
 _LOOK = re.compile(r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|limits|q?quad)(?![A-Za-z])|(?<!\\)\\[,;:!> ]|~|&"
                    r"|\\(?:begin|end)\{aligned\}|\\tag\{[^}]*\}")  # fmt: skip
+_CELLS = re.compile(r"\\begin\{(cases|[a-z]*matrix)\}.*?\\end\{\1\}", re.DOTALL)
 _NAME = re.compile(r"\\(?:text|mathrm|operatorname)\{([^{}]*)\}")
 _MARK = re.compile(r"\^\{(\\top|\\prime|\*)\}")
 _BRACED = re.compile(r"\{(\\?[A-Za-z]+)\}_")
@@ -107,6 +108,7 @@ class _Reader:
     """One pass over the tokens of a formula."""
 
     def __init__(self, tex: str) -> None:
+        tex = _CELLS.sub(lambda cells: re.sub(r"(?<!\\)&", ",", cells[0]), tex)
         plain = _LOOK.sub(" ", _MARK.sub(r"^\1", _BRACED.sub(r"\1_", _NAME.sub(_joined, tex))))
         self.tokens: list[str] = _TOKEN.findall(plain)
         self.at = self.symbols = self.rows = 0
@@ -166,6 +168,11 @@ class _Reader:
             self.take()
             if mark == "!" and not value.imag and value.real in range(100):
                 value = complex(math.factorial(int(value.real)))
+            elif self.tokens[self.at : self.at + 2] == ["{", "("] and self.tokens[self.at + 3 : self.at + 5] == [
+                ")",
+                "}",
+            ]:
+                value = self.of(self.written(), value)  # the first of several, and no power
             elif mark != "^" or self.next() in {r"\top", "*", r"\prime"}:
                 value = self.of(mark if mark != "^" else self.take(), value)
             else:
@@ -189,7 +196,9 @@ class _Reader:
         if token == r"\exp" and self.next() not in _ENDS | {"^", ""}:
             return cmath.e ** self.power(until)
         if token in _FUNCTIONS and self.next() not in {"^", "_"}:
-            return complex(_FUNCTIONS[token](self.power(until)))
+            value = self.power(until)  # near 0 a cosine is 1 of whatever it is, and of a sine no digit is left
+            small = 0 < abs(value) < 1e-3
+            return self.of(token, cmath.log(value)) if small else complex(_FUNCTIONS[token](value))
         if token in _BIG or token in _FUNCTIONS:
             name = token + self.indices()
             return self.symbol(name) * self.factors(until) if token == r"\sum" else self.of(name, self.factors(until))
@@ -242,6 +251,7 @@ class _Reader:
         if opening in {"(", "["} and len(items) == 1:
             return items[0].value
         whole = sum(drawn(f"{n}{item.relation}") * item.value for n, item in enumerate(items))
+        whole += sum(drawn(f"{n}{item.relation}'") for n, item in enumerate(items) if item.relation)
         if opening in {"(", "["}:
             self.rows += 1
             return whole

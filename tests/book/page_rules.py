@@ -1,8 +1,8 @@
 """What is asked of a page, the README among them: pictures that say what one sees, and paths that exist.
 
-A link leads where its text says, as far as the text has words of the page's path or title. Of a reference to an
-exercise or a figure only the label can be read, so that another label that exists passes, as do an alternative text and
-a caption that are wrong in their words.
+A link leads where its text says: the text is the number of an equation or the heading of a section, has words of the
+page's path or title, or is known. Of a reference to an exercise or a figure only the label can be read, so that another
+label that exists passes, as do an alternative text and a caption that are wrong in their words.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def dead_paths(markdown: str, folder: Path) -> list[str]:
 # --- links that lead where their text says ---------------------------------------------------------
 
 #: ``[text](target)``, without pictures; the text may hold brackets.
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
+_EQUATION = re.compile(r"\((\w+(?:\.\w+)+)\)")
 _IDLE = frozenset(re.findall(
     r"\w+", "a an the of on and its it is in to for our this that with what why how do does when which where who "
     "chapter chapters page text book part"))  # fmt: skip
@@ -87,7 +88,8 @@ class Contents:
 
     names : of each page or file that links lead to, by its path below the root, its title.
     order : the paths of the pages, in the order of the contents.
-    known : where a text leads whose words do not say it; "stem: text" for a text on one page.
+    known : where a text leads whose words do not say it; "stem: text" for a text on one page. So does a text that
+        leads to a place of a page, or to an address.
     """
 
     names: dict[str, str]
@@ -98,14 +100,21 @@ class Contents:
         """Return the links of a page that do not lead where their text says."""
         prose = re.sub(r"^```[a-z]+$.*?^```", "", markdown, flags=re.MULTILINE | re.DOTALL)
         links = [(" ".join(text.split()), beside(page, target)) for text, target in LINK.findall(prose)]
-        return [f"[{text}] leads to {path}" for text, path in links
-                if path in self.names and not self.leads(page, text, path)]  # fmt: skip
+        return [f"[{text}] leads to {target}" for text, target in links
+                if not self.leads(page, text, target)]  # fmt: skip
 
-    def leads(self, page: str, text: str, path: str) -> bool:
-        """Return whether a text on a page may lead to a path."""
+    def leads(self, page: str, text: str, target: str) -> bool:
+        """Return whether a text on a page may lead to a path, to a place of one, or to an address."""
+        path, _, place = target.partition("#")
+        if number := _EQUATION.fullmatch(text):
+            return place == f"equation-{number[1]}"
+        if place and not path and place == text.lower().replace(" ", "-"):
+            return True
         for name in (f"{PurePosixPath(page).stem}: {text}", text):
             if name in self.known:
-                return self.known[name] == path
+                return self.known[name] == target
+        if place or "//" in target:
+            return False
         if page in self.order and (places := self.by_place(page, text)):
             return path in places
         return self.best(text) == path
@@ -115,8 +124,8 @@ class Contents:
         here = self.order.index(page)
         part = [name for name in self.order if PurePosixPath(name).parent == PurePosixPath(page).parent]
         before, after = self.order[:here], self.order[here + 1 :]
-        places = {"next": after[:1], "later": after, "previous": before[-1:], "chapter before": before[-1:],
-                  "earlier": before, "first chapter of this part": part[:1], "last chapter of this part": part[-1:],
+        places = {"next": after[:1], "previous": before[-1:], "chapter before": before[-1:],
+                  "first chapter of this part": part[:1], "last chapter of this part": part[-1:],
                   "the first chapter": [name for name in self.order if "chapters/" in name][:1]}  # fmt: skip
         return next((found for words, found in places.items() if words in text), [])
 
@@ -133,11 +142,13 @@ class Contents:
 
 
 def beside(page: str, target: str) -> str:
-    """Return the path of a target of a page.
+    """Return the path of a target of a page, or its address; a place keeps its mark.
 
     >>> beside("chapters/operator/masks.ipynb", "../matrix/rank.ipynb")
     'chapters/matrix/rank.ipynb'
     """
+    if target.startswith("#") or "//" in target:
+        return target
     return posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
 
 

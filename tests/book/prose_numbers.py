@@ -29,7 +29,7 @@ _CLOSING = "## What to remember"
 _SPACE = r"(?:[ ,\u2009\u202f]|\\,|\{,\})"
 #: Digits in groups of three, or in one piece, and perhaps decimals; not the parts of 5.1.4 and not those of a name.
 NUMBER = re.compile(rf"(?<![\w.])(?:\d{{1,3}}(?:{_SPACE}\d{{3}})+(?!\d)|\d+)(?:\.\d+)?(?!\.?\d)(?P<percent>\s*\\?%)?")
-_LABEL = re.compile(r"^:label:.*", re.MULTILINE)
+LABEL = re.compile(r"^:label:.*", re.MULTILINE)
 _PLACE = r"\(?[\d.]*\d\)?"
 NO_STATEMENT = [
     re.compile(r"^([`:]{3,})\{solution-start\}.*?\{solution-end\}", re.MULTILINE | re.DOTALL),
@@ -46,19 +46,24 @@ _SMALL_PLACES = re.compile(
 )
 _DIGITS = r"\d+(?:\.\d+)?"
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_COUNT = rf"\b(\d+|{'|'.join(_WORDS)})"
+COUNT = rf"\b(\d+|{'|'.join(_WORDS)})"
 #: What the book counts once and for all: with which words around the number, and how many there are.
 COUNTED = {
-    rf"{_COUNT} (?:(?:small|causal|trained|untrained) )+decoders\b": 4,
-    rf"\bthe {_COUNT} decoders\b": 4,
-    rf"{_COUNT} learned heads\b": 8,
-    rf"{_COUNT} fixed patterns\b": 7,
-    rf"{_COUNT} language pairs\b": 5,
+    rf"{COUNT} (?:(?:small|causal|trained|untrained) )+decoders\b": 4,
+    rf"\bthe {COUNT} decoders\b": 4,
+    rf"{COUNT} learned heads\b": 8,
+    rf"\ball {COUNT} layers\b": 6,
+    rf"{COUNT} layers of (?:twelve heads|(?:the|one|its) (?:trained )?(?:encoder|model))\b": 6,
+    rf"{COUNT} layers of four heads\b": 4,
+    rf"\bsmall head (?:has|of|with) {COUNT} tokens\b": 4,
+    rf"\b(?:rule of|asks for) {COUNT} standard errors\b": 4,
+    rf"{COUNT} fixed patterns\b": 7,
+    rf"{COUNT} language pairs\b": 5,
     r"\b(\d+) heads of (?:the (?:same|trained|book's) |one (?:trained )?|this |its |the )?(?:encoder|model)\b": 72,
     r"\blayer 6,? head (\d+)": 12,
-    rf"\bsentence of {_COUNT} tokens\b": 18,
-    rf"\bpassage of {_COUNT} tokens\b": 304,
-    rf"{_COUNT} % (?:confidence )?intervals?\b": 95,
+    rf"\bsentence of {COUNT} tokens\b": 18,
+    rf"\bpassage of {COUNT} tokens\b": 304,
+    rf"{COUNT} % (?:confidence )?intervals?\b": 95,
 }
 _COUNTED = [re.compile(pattern, re.IGNORECASE) for pattern in COUNTED]
 _PRINTED = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -105,24 +110,29 @@ def stated(notebook: Notebook, phrases: Iterable[str] = ()) -> Iterator[tuple[in
     >>> [number for _, number, _ in stated({"cells": [cell]})]
     ['1 000', '2.5%', '0.798']
     """
-    passages = list(_prose(notebook))
+    passages = list(texts(notebook))
     whole = "\n\n".join(words for _, words in passages)
     ends = list(accumulate(len(words) + 2 for _, words in passages))
-    for match in _counting(whole, NO_STATEMENT, phrases):
+    for match in counting(whole, NO_STATEMENT, phrases):
         cell = next(number for (number, _), end in zip(passages, ends, strict=True) if match.start() < end)
         yield cell, match[0], _around(whole, match)
 
 
-def _counting(words: str, without: Iterable[re.Pattern[str]], phrases: Iterable[str]) -> Iterator[re.Match[str]]:
+def counting(words: str, without: Iterable[re.Pattern[str]], phrases: Iterable[str]) -> Iterator[re.Match[str]]:
     """Yield the numbers of a text that count."""
-    spelt = [re.compile(r"\s+".join(map(re.escape, phrase.split()))) for phrase in phrases]
-    known = {place for pattern in spelt for match in pattern.finditer(words) for place in range(*match.span())}
+    known = in_phrases(words, phrases)
     for pattern in (*without, *_COUNTED, _SMALL_PLACES):
         words = pattern.sub(lambda match: " " * len(match[0]), words)
     for match in NUMBER.finditer(words):
         digits = re.sub(r"[^\d]", "", match[0]).lstrip("0")
         if len(digits) >= (1 if "." in match[0] else 2) and match.start() not in known:
             yield match
+
+
+def in_phrases(words: str, phrases: Iterable[str]) -> set[int]:
+    """Return the places of a text that stand in one of the phrases."""
+    spelt = [re.compile(r"\s+".join(map(re.escape, phrase.split()))) for phrase in phrases]
+    return {place for pattern in spelt for match in pattern.finditer(words) for place in range(*match.span())}
 
 
 def _around(words: str, match: re.Match[str]) -> str:
@@ -158,7 +168,7 @@ def _of_source(source: str) -> frozenset[float]:
 
 @cache
 def _of_output(shown: str) -> frozenset[float]:
-    return frozenset(_numbers(shown))
+    return frozenset(numbers(shown))
 
 
 # --- exercises -----------------------------------------------------------------------------------
@@ -207,8 +217,8 @@ def unsolved(notebook: Notebook, phrases: Iterable[str] = ()) -> list[str]:
         yielded = {value for cell in exercise.cells for value in computed(cell)}
         for part, words, other in (("solution", exercise.answered, exercise.asked),
                                    ("question", exercise.asked, exercise.answered)):  # fmt: skip
-            values = yielded | worked_out(words) | set(_numbers(other))
-            for match in _counting(words, [_LABEL, *NO_STATEMENT[2:]], phrases):
+            values = yielded | worked_out(words) | set(numbers(other))
+            for match in counting(words, [LABEL, *NO_STATEMENT[2:]], phrases):
                 if not occurs(match[0], values):
                     around = _around(words, match)
                     faults.append(f"the {part} of {exercise.label}: nothing yields {match[0]} (... {around} ...)")
@@ -221,9 +231,9 @@ def unsolved(notebook: Notebook, phrases: Iterable[str] = ()) -> list[str]:
 def miscounted(notebook: Notebook) -> list[str]:
     """Return what is counted wrongly: the panels of a figure by its caption or alt text, or what `COUNTED` names."""
     faults = []
-    for cell, words in _prose(notebook):
+    for cell, words in texts(notebook):
         panels = _panels(notebook["cells"][cell])
-        counts = COUNTED | ({rf"{_COUNT} panels?\b": panels} if panels else {})
+        counts = COUNTED | ({rf"{COUNT} panels?\b": panels} if panels else {})
         faults += [f"cell {cell}: {fault}" for fault in wrong_counts(words, counts)]
     return faults
 
@@ -231,7 +241,7 @@ def miscounted(notebook: Notebook) -> list[str]:
 def wrong_counts(words: str, counts: dict[str, int]) -> list[str]:
     """Return what a text counts wrongly: for each pattern there is one number.
 
-    >>> wrong_counts("Seven patterns and two heads.", {_COUNT + " patterns": 7, _COUNT + " heads": 3})
+    >>> wrong_counts("Seven patterns and two heads.", {COUNT + " patterns": 7, COUNT + " heads": 3})
     ['two heads, and there are 3']
     """
     flat = " ".join(re.sub(r"\$[^$]*\$", "$", words).split())
@@ -258,12 +268,12 @@ def _count(word: str) -> int:
 def _shown(notebook: Notebook) -> list[str]:
     """Return what each cell says to its reader."""
     said = [""] * len(notebook["cells"])
-    for number, words in _prose(notebook):
+    for number, words in texts(notebook):
         said[number] += f"\n{words}"
     return said
 
 
-def _prose(notebook: Notebook) -> Iterator[tuple[int, str]]:
+def texts(notebook: Notebook) -> Iterator[tuple[int, str]]:
     """Yield each cell's number with its text, or with its figure's caption and alt text."""
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] == "markdown":
@@ -278,7 +288,7 @@ def _literals(source: str) -> Iterator[float]:
     """Yield the numbers that a source holds, those in its strings among them, and its powers such as 2**20."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from _numbers(node.value)
+            yield from numbers(node.value)
         elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             yield float(node.value)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
@@ -287,10 +297,10 @@ def _literals(source: str) -> Iterator[float]:
                 yield float(base) ** exponent
 
 
-def _numbers(shown: str) -> Iterator[float]:
+def numbers(shown: str) -> Iterator[float]:
     r"""Yield the numbers in an output.
 
-    >>> list(_numbers("<b>200 000</b> draws: \\(1.5\\cdot 10^{-3}\\), 2e+02 and 0.25"))
+    >>> list(numbers("<b>200 000</b> draws: \\(1.5\\cdot 10^{-3}\\), 2e+02 and 0.25"))
     [200000.0, 0.0015, 200.0, 0.25]
     """
     words = html.unescape(re.sub(r"<[^>]*>", " ", shown))

@@ -6,15 +6,18 @@ import json
 import re
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from pybtex.database import parse_file
 
 import bench
 import stamps
 from attnlab.recall.sweep import grid as recall_models
 from attnlab.translation.sweep import grid as translation_models
+from attnmath.linear_cost.random_features import orthogonal, variance
 from page_rules import LINK, Contents, beside, dead_paths, mistimed, pictures, poor_pictures
-from prose_numbers import COUNTED, wrong_counts
+from prose_numbers import COUNT, COUNTED, wrong_counts
 
 PAGES = [*sorted(stamps.ROOT.glob("*.md")), *sorted(stamps.ROOT.glob("guide/*.md")), *stamps.notebooks()]
 README = stamps.ROOT / "README.md"
@@ -114,6 +117,27 @@ KNOWN = {
     "sinusoidal_positions: the chapter on queries and keys": "chapters/operator/query_match_aggregate.ipynb",
     "sparse_and_dense: chapter on it": "chapters/matrix/effective_rank.ipynb",
     "sparse_patterns: chapter on them": "chapters/matrix/stochastic_matrix.ipynb",
+    "comparison: an earlier chapter": "chapters/linear_cost/linear_time.ipynb",
+    "fixed_patterns: a later chapter": "chapters/fixed_attention/low_resource.ipynb",
+    "powers: a later chapter": "chapters/matrix/effective_rank.ipynb",
+    "rank: a later chapter": "chapters/matrix/low_rank_computation.ipynb",
+    "The chapter": "examples/least_squares/chapters/least_squares.ipynb",
+    # places of a page, and addresses
+    "intro: reference": "reference/api/index.md",
+    "intro: what it builds on": "#prerequisites",
+    "run: its notebook": "#one-chapter-on-your-machine",
+    "run: JupyterLab": "#jupyterlab-with-the-book",
+    "run: make": "#the-whole-book",
+    "run: plain commands": "#windows-or-no-make",
+    "public_implementations: exercise": "#exercise-public-parameters",
+    "associative_recall: exercise": "#exercise-recall-taylor",
+    "identity_attention: reduction": "#equation-A.4",
+    "Binder": "https://mybinder.org",
+    "Keep a Changelog": "https://keepachangelog.com/en/1.1.0/",
+    "semantic versioning": "https://semver.org/",
+    "spaces.ac.cn": "https://spaces.ac.cn/archives/9889",
+    "hear of it": "https://github.com/attention-checked/attention-checked/issues",
+    "an issue": "https://github.com/lucidrains/performer-pytorch/issues/45",
 }
 LINKED = {page.relative_to(stamps.ROOT).as_posix(): page for page in PAGES}
 
@@ -139,7 +163,7 @@ def test_no_known_text_is_told_by_its_words() -> None:
     told = set()
     for page in LINKED:
         for text, target in LINK.findall(prose(LINKED[page])):
-            if plain.misled(page, f"[{text}]({target})") == []:
+            if not target.startswith("#") and plain.misled(page, f"[{text}]({target})") == []:
                 told |= {" ".join(text.split()), f"{Path(page).stem}: {' '.join(text.split())}"}
     assert [name for name in KNOWN if name in told] == []
 
@@ -159,6 +183,12 @@ def test_no_known_text_is_told_by_its_words() -> None:
             "on gradients](../chapters/operator/cost",
         ),
         ("chapters/matrix/experts.ipynb", "[its chapter](effective_rank.ipynb)", "[its chapter](rank.ipynb)"),
+        ("chapters/matrix/rank.ipynb", "later chapter](low_rank_computation", "later chapter](low_rank"),
+        ("chapters/operator/gradients.ipynb", "[(5.1.8)](#equation-5.1.8)", "[(5.1.8)](#equation-5.1.5)"),
+        ("chapters/operator/gradients.ipynb", "[(5.1.8)](#equation-5.1.8)", "[(5.1.6)](#equation-5.1.8)"),
+        ("chapters/sparsity/identity_attention.ipynb", "[reduction](#equation-A.4)", "[reduction](#equation-A.2)"),
+        ("run.md", "[JupyterLab](#jupyterlab-with-the-book)", "[JupyterLab](#windows-or-no-make)"),
+        ("CHANGELOG.md", "(https://semver.org/)", "(https://keepachangelog.com/en/1.1.0/)"),
     ],
 )
 def test_a_link_that_leads_elsewhere_is_noticed(page: str, old: str, new: str) -> None:
@@ -172,9 +202,23 @@ def test_any_link_between_pages_that_is_led_to_another_chapter_is_noticed() -> N
     for page in LINKED:
         for text, target in LINK.findall(prose(LINKED[page])):
             path, name = beside(page, target), " ".join(text.split())
-            if path in chapters and not re.search("later|earlier", name):
+            if path in chapters:
                 other = chapters[chapters.index(path) - 1]
                 assert not contents().leads(page, name, other), (page, name)
+
+
+@pytest.mark.parametrize("folder", ["reference", "examples/least_squares"])
+def test_links_between_the_pages_of_a_folder_lead_where_their_text_says(folder: str) -> None:
+    pages = [*(stamps.ROOT / folder).rglob("*.md"), *stamps.notebooks([stamps.ROOT / folder])]
+    names = {page.relative_to(stamps.ROOT).as_posix(): page for page in pages if "_build" not in page.parts}
+    titled = {name: re.search(r"^# (.*)", prose(page), re.MULTILINE) for name, page in names.items()}
+    there = Contents({name: title[1] if title else "" for name, title in titled.items()}, [], KNOWN)
+    links = [(name, text, target) for name, page in names.items() for text, target in LINK.findall(prose(page))]
+    assert links
+    for name, text, target in links:
+        if beside(name, target) in names:
+            assert there.leads(name, text, beside(name, target)), (name, text)
+            assert not any(there.leads(name, text, other) for other in names if other != beside(name, target))
 
 
 # --- the README's numbers ------------------------------------------------------------------------
@@ -187,6 +231,11 @@ BUDGETS = {
 }
 
 
+def exact(module: ModuleType) -> list[str]:
+    """Return the functions of a module that compute the variance of a map, or the covariance of its rows."""
+    return [name for name in vars(module) if re.fullmatch("[a-z]+_variance|cosine_covariance", name)]
+
+
 @cache
 def counts() -> dict[str, int]:
     site = (stamps.ROOT / "tests" / "site" / "browser_checks.py").read_text(encoding="utf-8")
@@ -197,6 +246,10 @@ def counts() -> dict[str, int]:
         r"the (\d+) small encoder-decoder models": len(translation_models()),
         r"at most (\d+) MB in": int(weight[1]) // 1_000_000,
         r"in at most (\d+) files": int(weight[2]),
+        rf"{COUNT} findings": len(re.findall(r"^## \d+\.", prose(LINKED["guide/findings.ipynb"]), re.MULTILINE)),
+        rf"{COUNT} of the \w+ maps": len(exact(orthogonal)),
+        rf"of the {COUNT} maps": len(exact(variance)),
+        rf"installs all {COUNT},": len([*stamps.ROOT.glob("code/*/README.md")]),
     }
 
 
@@ -216,6 +269,10 @@ def test_the_readme_counts_and_times_rightly() -> None:
         ("seven fixed patterns", "six fixed patterns"),
         ("at most 1 MB", "at most 2 MB"),
         ("25 files", "52 files"),
+        ("ten findings", "nine findings"),
+        ("four of the six maps", "five of the six maps"),
+        ("four of the six maps", "four of the five maps"),
+        ("installs all three,", "installs all two,"),
     ],
 )
 def test_a_wrong_count_of_the_readme_is_noticed(old: str, new: str) -> None:
@@ -239,3 +296,17 @@ def test_a_wrong_time_of_the_readme_is_noticed(old: str, new: str) -> None:
     words = prose(README)
     assert words.count(old) == 1
     assert mistimed(words.replace(old, new), BUDGETS)
+
+
+def test_the_reports_own_list_is_compared_rightly() -> None:
+    papers = parse_file(str(stamps.ROOT / "references.bib")).entries
+    rows = re.findall(
+        r"^\| (.+?) (\d{4}) \| \{cite:t\}`(\w+)`.*\| ([^|]+) \|$", prose(stamps.ROOT / "references.md"), re.M
+    )
+    assert len(rows) == 8
+    for authors, year, key, said in rows:
+        names = [" ".join(person.last_names) for person in papers[key].persons["author"]]
+        listed = re.split(r" and | et al\.", authors)
+        complete = listed == names or (listed[-1] == "" and listed[0] == names[0] and len(names) > 2)
+        assert said.startswith("not complete") != complete, (authors, names)
+        assert (year == papers[key].fields["year"]) != ("preprint" in said), (authors, year)

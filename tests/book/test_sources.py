@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from linewise.ledger import audit, collate, coverage
+from linewise.ledger import audit, collate, coverage, lexicon
 from linewise.ledger.coverage import problems, read_sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +26,25 @@ def test_this_book_is_sound() -> None:
     """Every claim of the book has one executed check of its verdict, and every check a claim."""
     assert audit(ROOT) == []
     assert len(collate(ROOT)) >= 22
+
+
+def test_this_book_reads_its_words() -> None:
+    assert lexicon.problems(ROOT) == []
+
+
+def test_a_claim_of_this_book_without_its_words_is_noticed(tmp_path: Path) -> None:
+    """A claim without its entries is found by the words of its reading, and by what an entry says of it."""
+    shutil.copytree(ROOT / "chapters", tmp_path / "chapters", ignore=shutil.ignore_patterns("*.ipynb", "__pycache__"))
+    shutil.copyfile(ROOT / "linewise.yml", tmp_path / "linewise.yml")
+    path = tmp_path / "chapters" / "matrix" / "effective_rank.claims.yml"
+    text = path.read_text(encoding="utf-8")
+    assert lexicon.problems(tmp_path) == []
+    path.write_text(re.sub(r"(\"5\.5\.2/about-dk\":\n(?:  .*\n)*?)  words: .*\n", r"\1", text), encoding="utf-8")
+    problems = lexicon.problems(tmp_path)
+    assert '5.5.2/about-dk: words: has "slightly" and does not name the entry slightly of the lexicon' in problems
+    assert "lexicon: may: speaks of 5.5.2/about-dk, which does not name it" in problems
+    path.write_text(text.replace("words: [may, slightly", "words: [may, slighty"), encoding="utf-8")
+    assert any("slighty: no such entry of the lexicon; did you mean slightly?" in p for p in lexicon.problems(tmp_path))
 
 
 # --- the real table, with a claim for each sentence, and spoilt in one place ----------------------

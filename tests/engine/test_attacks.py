@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 import sympy as sp
 
-from linewise.derive import Derivation, DerivationError, E, RandomVariable, RandomVector, identity, rules
+from linewise.derive import Derivation, DerivationError, E, RandomVariable, RandomVector, Var, identity, rules
 from linewise.derive.rules import (
     by_parts,
     collapse,
@@ -37,6 +37,9 @@ n, d = sp.symbols("n d", integer=True, positive=True)
 h = sp.Symbol("h", positive=True)
 X, Y, Z = (RandomVariable(name, real=True) for name in "XYZ")
 u, w = sp.IndexedBase("u"), sp.IndexedBase("w")
+V, S = RandomVector("V"), RandomVariable("S", positive=True)
+P, R = sp.symbols("P R", commutative=False)
+even, M = sp.Symbol("k", even=True), sp.MatrixSymbol("M", n, n)
 F, G = sp.Function("F"), sp.Function("G")
 half = sp.Rational(1, 2)
 Integral, Derivative, Limit, Sum, Subs = sp.Integral, sp.Derivative, sp.Limit, sp.Sum, sp.Subs
@@ -236,7 +239,7 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "an expectation that is the index": (
         "sum of E X = sum of m",
         lambda: identity(Sum(E(X), (m, 1, d)), Sum(m, (m, 1, d)), hypothesis(E(X), m, "E X = m")),
-        "expected no symbol that the line sums",
+        "binds a symbol of it",
     ),
     "a hypothesis under an integral": (
         "int c = int x",
@@ -321,6 +324,191 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     "a substitution that goes down": (
         "int x = - int", lambda: identity(Integral(x, (x, 0, 1)), Integral(y, (y, 0, -1)), substitution(x, y, -y)),
         "increases"),
+    # --- what a page shows by its name alone
+    "two letters of one name": (
+        "d/dx (x x) = x",
+        lambda: identity(Derivative(x * sp.Symbol("x"), sp.Symbol("x")), x, differentiate),
+        "x is the name of two different things",
+    ),
+    "two random numbers of one name": (
+        "E[X X] = E[X]^2",
+        lambda: identity(E(X * RandomVariable("X")), E(X) * E(RandomVariable("X")),
+                         independent(X, RandomVariable("X"))),
+        "X is the name of two different things",
+    ),
+    "a random vector and a vector of one name": (
+        "E[u_i u_i] = u_i E[u_i]",
+        lambda: identity(E(RandomVector("u")[i] * u[i]), u[i] * E(RandomVector("u")[i]), linearity),
+        "u is the name of two different things",
+    ),
+    "an index with the name of a length": (
+        "1 + 2 + 3 = 3 d",
+        lambda: identity(Sum(d, (sp.Symbol("d", integer=True), 1, 3)), 3 * d, collapse),
+        "d is the name of two different things",
+    ),
+    "factors that do not commute": (
+        "E[A W B] = A B E[W]",
+        lambda: identity(E(P * RandomVariable("W", commutative=False) * R),
+                         P * R * E(RandomVariable("W", commutative=False)), linearity),
+        "depends on the order of its factors",
+    ),
+    "a positive index that is not": (
+        "F(-2) = -2",
+        lambda: identity(Sum(F(d), (d, -2, n)), Sum(d, (d, -2, n)), hypothesis(F(d), d, "given", for_all=[d])),
+        "declared to be positive, and runs from -2",
+    ),
+    "a sum differentiated by its length": (
+        "d/dn n(n+1)/2 = n + 1/2",
+        lambda: identity(Derivative(Sum(m, (m, 1, n)), n), n + half, rules.series, differentiate),
+        "which is an integer",
+    ),
+    "one sign that binds an index twice": (
+        "d n = n",
+        lambda: identity(Sum(1, (m, 1, n), (m, 1, d)), n, collapse),
+        "binds a symbol twice",
+    ),
+    # --- what depends on a letter by an assumption
+    "a mean differentiated by its value": (
+        "d/dc (c E X) = c where E X = c",
+        lambda: chain(Derivative(c * E(X), c), (E(X), differentiate), (c, moments({E(X): c}, "the mean"))),
+        "binds a symbol of it",
+    ),
+    "a mean differentiated by the parameter of its law": (
+        "d/da (a E X) = a where E X = a",
+        lambda: chain(E(Y) * Derivative(a * E(X), a), (E(X) * E(Y), differentiate),
+                      (3 * E(X), moments({E(Y): 3}, "the mean")),
+                      (3 * Integral(v * sp.exp(-v / a) / a, (v, 0, oo)), law(X, sp.exp(-X / a) / a, 0, oo, over=v))),
+        "binds a symbol of it",
+    ),
+    "a function differentiated by what it equals": (
+        "d/dx (x F(y)) = x y where F(y) = x y",
+        lambda: chain(Derivative(x * F(y), x), (F(y), differentiate), (x * y, hypothesis(F(y), x * y, "given"))),
+        "binds a symbol of it",
+    ),
+    "a hypothesis at one place, used at all": (
+        "int F(x) for F(x) = x^2 at one x, and F(2) = 5",
+        lambda: chain(Integral(F(x), (x, 0, 1)) + F(2),
+                      (Integral(x**2, (x, 0, 1)) + F(2),
+                       derived(identity(F(x), x**2, hypothesis(F(x), x**2, "given")))),
+                      (Integral(x**2, (x, 0, 1)) + 5, hypothesis(F(2), 5, "given"))),
+        "contradict one another",
+    ),
+    # --- what the other assumptions make of one of them
+    "divided by a mean that is 0": (
+        "E X != 0 and E X = 0",
+        lambda: chain((E(X) ** 2 - E(X)) / E(X), (E(X) - 1,), (-1, moments({E(X): 0}, "centred"))),
+        "what else is assumed makes it 0",
+    ),
+    "divided by a variance that is 0": (
+        "Var X != 0 and Var X = 0",
+        lambda: chain((sp.Pow(Var(X), 2) + Var(X)) / Var(X), (Var(X) + 1,),
+                      (1, hypothesis(Var(X), 0, "constant"))),
+        "what else is assumed makes it 0",
+    ),
+    "divided by a difference of functions that are equal": (
+        "F(1) != F(2) and F(2) = F(1)",
+        lambda: chain((F(1) ** 2 - F(2) ** 2) / (F(1) - F(2)), (F(1) + F(2),),
+                      (2 * F(1), hypothesis(F(2), F(1), "given"))),
+        "what else is assumed makes it 0",
+    ),
+    "uncorrelated with itself": (
+        "E u_m^2 = 1 and E u_i u_j = 0 for any i, j",
+        lambda: chain(E(V[m] ** 2), (1, moments({E(V[i] ** 2): 1}, "unit")),
+                      (1 + E(V[m] * V[l]), moments({E(V[i] * V[j]): 0}, "uncorrelated"))),
+        "contradict one another",
+    ),
+    "one law and two means": (
+        "E X = 1 and E Y = 2 for one law",
+        lambda: chain(E(Y), (E(X), same_law(X, Y)), (1, moments({E(X): 1}, "mean")),
+                      (E(Y) - 1, moments({E(Y): 2}, "mean"))),
+        "what else is assumed makes the difference",
+    ),
+    "the mean of a sum": (
+        "E Z = 4 for Z = X + Y with E X = 1 and E Y = 2",
+        lambda: chain(E(Z), (E(X) + E(Y), definition(Z, X + Y), linearity), (3, moments({E(X): 1, E(Y): 2}, "means")),
+                      (E(Z) - 1, moments({E(Z): 4}, "mean"))),
+        "what else is assumed makes the difference",
+    ),
+    "a function and another slope": (
+        "F(x) = x^2 and F'(x) = 1",
+        lambda: chain(Derivative(F(x), x) + F(x), (1 + F(x), hypothesis(Derivative(F(x), x), 1, "given", for_all=[x])),
+                      (1 + x**2, hypothesis(F(x), x**2, "given", for_all=[x]))),
+        "what else is assumed makes the difference",
+    ),
+    "a recurrence and another value": (
+        "F(n + 1) = 2 F(n), F(1) = 2 and F(2) = 3",
+        lambda: chain(F(n + 1) + F(1) + F(2),
+                      (2 * F(n) + F(1) + F(2), hypothesis(F(n + 1), 2 * F(n), "given", for_all=[n])),
+                      (2 * F(n) + 2 + F(2), hypothesis(F(1), 2, "given")),
+                      (2 * F(n) + 5, hypothesis(F(2), 3, "given"))),
+        "what else is assumed makes the difference",
+    ),
+    "a negative variance": ("Var X = -1", lambda: identity(Var(X), -1, hypothesis(Var(X), -1, "given")),
+                            "value of its sign"),
+    "a positive number with a negative mean": (
+        "E X = -3 for X > 0",
+        lambda: chain(E(S) + x, (c + x, hypothesis(E(S), c, "mean")), (x - 3, hypothesis(c, -3, "given"))),
+        "contradict one another",
+    ),
+    # --- laws
+    "a positive number with a normal law": (
+        "E|X| = 0",
+        lambda: identity(E(S), Integral(x * sp.exp(-(x**2) / 2) / sp.sqrt(2 * sp.pi), (x, -oo, oo)),
+                         law(S, sp.exp(-(S**2) / 2) / sp.sqrt(2 * sp.pi), -oo, oo, over=x)),
+        "values that S can take",
+    ),
+    "a density that is negative": (
+        "E X^2 = -1/5",
+        lambda: identity(E(X**2), Integral(x**2 * (3 * half - 3 * x**2), (x, -1, 1)),
+                         law(X, 3 * half - 3 * X**2, -1, 1, over=x)),
+        "never negative",
+    ),
+    "a density without a mass": (
+        "E X = 1", lambda: identity(E(S), Integral(1, (v, 0, 1)), law(S, 1 / S, 0, 1, over=v)), "mass 1"),
+    "an integer with a density": (
+        "P(N = n) = 0",
+        lambda: identity(E(RandomVariable("N", integer=True)), Integral(x, (x, 0, 1)),
+                         law(RandomVariable("N", integer=True), 1, 0, 1, over=x)),
+        "the integer N",
+    ),
+    # --- special values
+    "a sum that is wrong for one term": (
+        "sum of (-1)^m m C(n, m) = 0, which is -1 for n = 1",
+        lambda: identity(Sum(m * (-1) ** m * sp.binomial(n, m), (m, 0, n)), 0, rules.series), "at n = 1"),
+    "a limit that is wrong for one parameter": (
+        "1 = 0 at c = 3",
+        lambda: identity(Limit(x * (c - 3) / (1 + x * (c - 3)), x, oo), 1, take_limit), "at c = 3"),
+    "a pole at an integer parameter": (
+        "oo = -2 at n = 10", lambda: identity(Integral((x - n) ** -2, (x, 9, 11)), 2 / ((n - 11) * (n - 9)), integrate),
+        "integral: expected"),
+    "parts that diverge and cancel": (
+        "int F = oo - oo",
+        lambda: identity(Integral(F(x), (x, 0, 1)), Integral(F(x) + 1 / x, (x, 0, 1)) - Integral(1 / x, (x, 0, 1)),
+                         linear_integral),
+        "expected one that converges",
+    ),
+    "an expectation that is not real": (
+        "E e^{itX} is its conjugate",
+        lambda: chain(E(X) + sp.conjugate(E(sp.exp(sp.I * t * X))),
+                      (sp.conjugate(E(sp.exp(sp.I * t * X))), moments({E(X): 0}, "centred")),
+                      (E(sp.exp(sp.I * t * X)),)),
+        "does not follow",
+    ),
+    "a result at an odd number": (
+        "F(3) = 1",
+        lambda: moved(F(3), identity(F(even), 1, hypothesis(F(even), 1, "given", for_all=[even])), {even: 3}, 1),
+        "expected a value that is even",
+    ),
+    "a logarithm of what is not positive": (
+        "F(-2) = log(-2)", lambda: identity(F(-2), sp.log(-2), definition(F(a), sp.log(a))), "argument that is"),
+    "a value for every value of a letter": (
+        "x = 3 for every x", lambda: identity(x, 3, hypothesis(x, 3, "given", for_all=[x])), "one value is assumed"),
+    "an expectation given a value by at": (
+        "Var X = E X^2 - 49",
+        lambda: moved(Var(X) + 1, identity(Var(X), E(X**2) - E(X) ** 2, rules.definition_of_variance),
+                      {E(X): 7}, E(X**2) - 48),
+        "symbols that are not random",
+    ),
 }  # fmt: skip
 
 
@@ -400,3 +588,33 @@ def test_a_mistake_that_is_true_is_an_error(line: sp.Expr, mistake: sp.Expr) -> 
     with pytest.raises(DerivationError, match="passes the same check"):
         identity(square, right, because="expand", mistake=("true", (1 + mistake) ** 2))
     assert identity(square, right, because="expand", mistake=("false", (2 + mistake) ** 2)).mistakes
+
+
+def test_a_mistake_that_the_assumptions_make_true_is_an_error() -> None:
+    made = chain(E(X) + E(2 * X), (3 + E(2 * X), moments({E(X): 3}, "the mean")))
+    with pytest.raises(DerivationError, match="passes the same check"):
+        made.step(3 + 2 * E(X), linearity, mistake=("true", sp.Integer(9)))
+    made.step(3 + 2 * E(X), linearity, mistake=("false", sp.Integer(8)))
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: identity(Derivative(sp.Abs(x), x), sp.sign(x), differentiate), ["x != 0"]),
+        (lambda: identity(Derivative(sp.Max(0, x), x), sp.Heaviside(x), differentiate), ["x != 0"]),
+        (lambda: identity(sp.tan(x) * sp.cos(x), sp.sin(x), because="by its definition"), ["cos(x) != 0"]),
+        (lambda: identity(F(n - 1), n - 1, definition(F(d), d)), ["F(d) := d", "n - 1 > 0"]),
+        (
+            lambda: identity(sp.Trace(sp.MatMul(M, M.I, evaluate=False)), n, because="$M$ is regular"),
+            ["Determinant(M) != 0"],
+        ),
+    ],
+)
+def test_a_kink_a_pole_and_an_inverse_are_assumptions(made: Program, words: list[str]) -> None:
+    assert [w.replace("-x", "x") for w in assumed(made())] == words  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mistake", [1 + x, "no pair", (x, "the wrong way round"), ("three", x, y)])
+def test_a_mistake_is_a_name_and_a_line(mistake: object) -> None:
+    with pytest.raises(TypeError, match="expected a name and a wrong line"):
+        identity((x + 1) ** 2, x**2 + 2 * x + 1, because="expand", mistake=mistake)  # type: ignore[arg-type]

@@ -34,7 +34,10 @@ BOOK: dict[str, Any] = {
                  {"at": "essay.1 p1 s2", "gist": "again", "none": "repetition", "of": "essay.1 p1 s1"}],
     },
     "parts/one.claims.yml": {
-        "a/right": {"title": "T", "place": "essay.1 p1 s1", "reading": "R", "verdict": "right", "scope": "S"},
+        "a/right": {"title": "T", "place": "essay.1 p1 s1", "reading": "R", "verdict": "right", "scope": "S",
+                    "shows": [{"left": "a", "equals": "b", "through": "c", "for": "n integer", "assuming": "d > 0"},
+                              {"left": "a", "at most": "b"}, {"left": "a", "at least": "b"}],
+                    "how": "W"},
         "a/wrong": {"title": "T", "place": "beyond 1", "reading": "R", "verdict": "wrong", "holds": "H",
                     "grade": "slip"},
         "a/seen": {"title": "T", "place": "beyond 1", "reading": "R", "verdict": "seen", "outcome": "supported"},

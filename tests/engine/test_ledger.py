@@ -7,6 +7,8 @@ import json
 import re
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,9 +47,11 @@ def square() -> Derivation:
     return identity((x + 1) ** 2, x**2 + 2 * x + 1, because="expand", mistake=wrong)
 
 
-FIELDS = {"scope": "for all $x$"}
+#: What `square` shows, and what two of them show.
+PIN = {"shows": [{"left": "(x + 1)**2", "equals": "x**2 + 2*x + 1", "for": "x positive"}]}
+TWICE = {"shows": 2 * PIN["shows"], "how": "They say the same."}
 MORE = {
-    "proved": FIELDS,
+    "proved": {"scope": "for all $x$"},
     "amended": {"holds": "That.", "grade": GRADES[2]},
     "refuted": {"holds": "That.", "grade": GRADES[0]},
     "measured": {"outcome": "supported"},
@@ -55,7 +59,7 @@ MORE = {
 }
 
 
-def claim(verdict: str = "proved", **fields: str) -> Claim:
+def claim(verdict: str = "proved", **fields: Any) -> Claim:
     more = MORE.get(verdict, {}) | fields
     return Claim("5.1.5", title="A square", place="5.1.4 p4 s4", reading="It is $x$.", verdict=verdict, **more)
 
@@ -99,6 +103,9 @@ def test_an_agreement_holds_within_four_standard_errors_or_a_stated_tolerance() 
     )
     assert "to within 1e-14 (rounding)" in exact.text and "one more" in exact.text
     assert "exactly (both are counts)" in agreement(3, 3, mistake=("4", 4), tolerance=0, because="both are counts").text
+    several = agreement(Estimate(1.03, 0.01), 1.0, mistake=[("twice", 2.0), ("half", 0.5), ("the root of 2", 2**0.5)])
+    assert several.text.endswith("The same check rejects twice (2), half (0.5) and the root of 2 (1.414).")
+    assert several.parts["mistake"] == {"name": "twice", "value": 2.0} and len(several.parts["neighbours"]) == 2
 
 
 ONE = {"observed": [1.0], "expected": 1.0, "mistake": ("twice", 2.0), "tolerance": 0.1, "because": "rounding"}
@@ -131,6 +138,9 @@ ONE = {"observed": [1.0], "expected": 1.0, "mistake": ("twice", 2.0), "tolerance
         ({"mistake": 2.0}, TypeError, "mistake: expected a name and a value"),
         ({"mistake": ("", 2.0)}, TypeError, "mistake: expected a name"),
         ({"mistake": ("twice", [2.0, 2.0])}, LedgerError, "mistake: expected shape"),
+        ({"mistake": []}, TypeError, "mistake: expected a name and a value"),
+        ({"mistake": [("twice", 2.0), 3.0]}, TypeError, "mistake: expected a name and a value"),
+        ({"mistake": [("twice", 2.0), ("a little more", 1.05)]}, LedgerError, "mistake 'a little more' .* passes"),
         ({"expected": [[1.0], [1.0]]}, LedgerError, "expected: expected shape"),
     ],
 )
@@ -221,7 +231,7 @@ def test_an_observation_fails(change, error, words) -> None:
 
 
 def test_a_card_is_one_line_that_unfolds_and_a_record() -> None:
-    bundle = claim().prove(square())._repr_mimebundle_()
+    bundle = claim(**PIN).prove(square())._repr_mimebundle_()
     page = bundle["text/html"]
     assert bundle[MIME]["claim"] == "5.1.5" and bundle[MIME]["verdict"] == "proved"
     assert '<details class="claim-card verdict-proved' in page and 'id="claim-5.1.5"' in page
@@ -233,14 +243,14 @@ def test_a_card_is_one_line_that_unfolds_and_a_record() -> None:
 def test_a_derivation_that_was_displayed_is_not_displayed_again() -> None:
     chain = square()
     chain._repr_mimebundle_()
-    assert '<div class="derivation' not in claim().prove(chain)._repr_mimebundle_()["text/html"]
+    assert '<div class="derivation' not in claim(**PIN).prove(chain)._repr_mimebundle_()["text/html"]
 
 
 def test_a_card_reads_as_english() -> None:
     """No word of the checker's own dialect reaches a reader."""
-    cards = [claim().prove(square()),
+    cards = [claim(**PIN).prove(square()),
              claim("confirmed").confirm(Estimate(1.0, 0.1), 1.0, mistake=("three", 3.0), of="the mean"),
-             claim("amended").amend(WRONG, holds=square())]  # fmt: skip
+             claim("amended", **PIN).amend(WRONG, holds=square())]  # fmt: skip
     for card in cards:
         shown = card.html() + str(card)
         assert not re.search(r"residual|\bulps?\b|as printed|what holds gives|not >= oo", shown)
@@ -257,7 +267,7 @@ def test_a_measured_card_leads_with_its_outcome() -> None:
 
 
 def test_html_is_escaped() -> None:
-    card = Claim("1", "<b>", "5.1 p1 s1", "$a<b$ & <script>", "proved", scope="<i>").prove(square())
+    card = Claim("1", "<b>", "5.1 p1 s1", "$a<b$ & <script>", "proved", scope="<i>", **PIN).prove(square())
     assert "<script>" not in card.html() and r"\(a&lt;b\)" in card.html() and "<b>" not in card.html()
 
 
@@ -278,11 +288,12 @@ def test_every_verdict_has_its_method_and_refuses_to_stand_in_for_another() -> N
     assert set(calls) | {"not decided"} == set(VERDICTS)
     for verdict in VERDICTS:
         for method, call in calls.items():
+            shows = PIN if verdict in ("proved", "amended", "refuted", "defined") else {}
             if method == verdict:
-                assert call(claim(verdict)).record()["verdict"] == verdict
+                assert call(claim(verdict, **shows)).record()["verdict"] == verdict
             else:
                 with pytest.raises(LedgerError):
-                    call(claim(verdict))
+                    call(claim(verdict, **shows))
 
 
 def test_a_mistake_is_given_by_its_name() -> None:
@@ -362,7 +373,7 @@ def test_what_is_no_evidence_does_not_come_along() -> None:
     for also in (square(), (0,), ("seen",)):
         with pytest.raises(LedgerError, match=r"5.1.5: (also|evidence): expected"):
             claim("amended").amend(WRONG, holds=square(), also=also)
-    assert len(claim("amended").amend(WRONG, holds=square(), also=(square(),)).evidence) == 3
+    assert len(claim("amended", **TWICE).amend(WRONG, holds=square(), also=(square(),)).evidence) == 3
 
 
 @pytest.mark.parametrize("place", ["5.1.4", "page 3", "5.1.4 p4", "5.1.4 p4 s4, p5 s1", ""])
@@ -500,12 +511,37 @@ def test_what_is_no_notebook_is_named_in_one_line(tmp_path: Path, text: str, wor
 
 
 @pytest.mark.parametrize(("relation", "required"), [(">", 1.0), ("<", 2.0)])
-def test_a_strict_relation_must_hold_by_more_than_the_tolerance(relation: str, required: float) -> None:
-    """1.5 is more than 1 and less than 2, by half: a tolerance of one half is too wide, and 0.4 is not."""
-    words = {"at": {"x": 1.5}, "obeys": {"x": 100.0 if relation == ">" else -100.0}, "of": "x"}
-    assert counterexample(lambda x: x, relation=relation, required=required, tolerance=0.5, **words)
-    with pytest.raises(LedgerError):
-        counterexample(lambda x: x, relation=relation, required=required, tolerance=0.4, **words)
+def test_a_strict_relation_that_holds_is_not_broken_by_a_wide_tolerance(relation: str, required: float) -> None:
+    """1.5 is more than 1 and less than 2, however rough the numbers; at 1 or 2 itself both fail."""
+    words = {"obeys": {"x": 100.0 if relation == ">" else -100.0}, "of": "x", "tolerance": 0.5, "relation": relation}
+    with pytest.raises(LedgerError, match="not a counterexample"):
+        counterexample(lambda x: x, at={"x": 1.5}, required=required, **words)
+    assert counterexample(lambda x: x, at={"x": required}, required=required, **words)
+    with pytest.raises(LedgerError, match="corrected statement fails"):
+        counterexample(lambda x: x, at={"x": required}, required=required, instead=required, **words)
+
+
+def test_an_instance_does_not_both_break_and_obey_a_sentence() -> None:
+    values = iter([5, 4])
+    with pytest.raises(LedgerError, match="obeys: expected another instance"):
+        counterexample(lambda x: next(values) + x, {"x": 0}, "==", 4, obeys={"x": 0}, of="x")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [(1.0, -0.5, "positive standard error"), (1.0, 0.0, "positive standard error"), (1.0, np.inf, "finite"),
+     (np.nan, 0.1, "finite")],
+)  # fmt: skip
+def test_an_observation_takes_finite_numbers_and_positive_errors(value: float, error: float, words: str) -> None:
+    """With an error of -0.5 the value 1 would support that it is above 2."""
+    given, other = SimpleNamespace(value=value, standard_error=error), Estimate(0.0, 1.0)
+    for one, null in ((given, other), (other, given)):
+        with pytest.raises(LedgerError, match=words):
+            observation(one, ">", 2.0, null=("none", null), units="30 runs", of="it")
+    with pytest.raises(LedgerError, match="null: expected another estimate"):
+        observation(other, ">", 2.0, null=("itself", other), units="30 runs", of="it")
+    with pytest.raises(LedgerError, match="positive standard errors|finite"):
+        agreement(given, 1.0, mistake=("far", 100.0), of="it")
 
 
 # --- what readers see, word for word ------------------------------------------------------------
@@ -614,10 +650,10 @@ def test_an_agreement_may_be_off_by_its_tolerance_and_no_more() -> None:
 
 @pytest.mark.parametrize(
     ("relation", "breaks", "holds"),
-    [("==", 1.5, 1.25), ("==", 0.5, 0.75), ("<=", 1.5, 1.25), (">=", 0.5, 0.75), ("<", 0.75, 0.5), (">", 1.25, 1.5)],
+    [("==", 1.5, 1.25), ("==", 0.5, 0.75), ("<=", 1.5, 1.25), (">=", 0.5, 0.75), ("<", 1.0, 0.5), (">", 1.0, 1.5)],
 )
 def test_a_relation_leaves_its_tolerance_to_the_sentence(relation: str, breaks: float, holds: float) -> None:
-    """At most and at least allow for the tolerance; less and more must hold by more than it."""
+    """At most and at least allow for the tolerance; less and more are broken where the numbers themselves break them."""
     far = {"==": 1.0, "<=": -9.0, ">=": 9.0, "<": -9.0, ">": 9.0}[relation]
     words = {"relation": relation, "required": 1.0, "tolerance": 0.25, "obeys": {"x": far}, "of": "x"}
     assert counterexample(lambda x: x, {"x": breaks}, **words)
@@ -699,7 +735,7 @@ def test_a_derivation_reads_as_written() -> None:
 
 
 def test_a_card_has_a_line_for_each_part() -> None:
-    card = claim("amended").amend(WRONG, holds=square())
+    card = claim("amended", **PIN).amend(WRONG, holds=square())
     head, holds, grade, *evidence = str(card).splitlines()
     assert head == "[amended] 5.1.5 (5.1.4 p4 s4): It is $x$." and repr(card) == str(card)
     assert (holds, grade) == ("  What holds: That.", f"  Grade: {GRADES[2]}")
@@ -734,14 +770,14 @@ def test_a_card_has_a_line_for_each_part() -> None:
     ],
 )
 def test_a_card_says_where_its_sentence_is(place: str, origin: str) -> None:
-    made = Claim("1", "t", place, "r", "defined", conventions=FOUR_SOURCES)
+    made = Claim("1", "t", place, "r", "defined", conventions=FOUR_SOURCES, **PIN)
     assert f"<strong>{origin}:</strong>" in made.define(square()).html()
     assert made.section == (place if place.startswith("beyond") else place.split()[0])
 
 
 def test_evidence_of_each_kind_has_its_place() -> None:
     agreed = agreement(3, 3, mistake=("4", 4), tolerance=0, because="counts")
-    assert claim("defined").define(square(), agreed).evidence[1] is agreed
+    assert claim("defined", **PIN).define(square(), agreed).evidence[1] is agreed
     assert claim("refuted").refute(WRONG, holds=agreed, also=[SEEN, WRONG]).evidence[1:] == (agreed, SEEN, WRONG)
     for wrong, words in (
         (lambda: claim("defined").define(WRONG), "expected agreement or derivation, got counterexample"),
@@ -770,7 +806,7 @@ def test_a_claims_file_gives_text_on_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "field", ["title", "place", "reading", "verdict", "holds", "grade", "scope", "outcome", "reason"]
+    "field", ["title", "place", "reading", "verdict", "holds", "grade", "scope", "outcome", "reason", "how"]
 )
 @pytest.mark.parametrize(("written", "got"), [("", "NoneType None"), ("5.1", "float 5.1"), ("[a]", "list")])
 def test_a_field_of_a_claims_file_is_text(tmp_path: Path, field: str, written: str, got: str) -> None:
@@ -792,7 +828,9 @@ def test_a_card_is_drawn_again_from_its_record_alone() -> None:
     agreed = agreement([0.1, 3.0], [0.1, 3.0], mistake=("4", 4), tolerance=1e-9, because="rounding")
     odd = counterexample(lambda n, f: sp.oo * int(n), {"n": True, "f": square()}, "<", sp.oo, obeys={"n": -1, "f": []},
                          of="the count of d_k")  # fmt: skip
-    for made in (lambda: claim().prove(chain), lambda: claim("amended").amend(odd, holds=agreed, also=(SEEN, WRONG))):
+    least = [{"left": "(x + 1)**2", "at least": "2*x + 1", "for": "x positive"}]
+    for made in (lambda: claim(shows=least).prove(chain),
+                 lambda: claim("amended").amend(odd, holds=agreed, also=(SEEN, WRONG))):  # fmt: skip
         bundle = made()._repr_mimebundle_()
         record = json.loads(json.dumps(bundle[MIME], allow_nan=False))
         assert bundle == {"text/plain": plain(record), "text/html": html(record), "text/latex": latex(record),
@@ -825,7 +863,7 @@ def test_a_verdict_can_be_read_on_a_light_and_on_a_dark_page(verdict: str) -> No
 
 def test_a_card_holds_the_derivations_that_it_displays_and_no_others() -> None:
     chain = square()
-    first, second = (claim().prove(chain)._repr_mimebundle_()[MIME] for _ in range(2))
+    first, second = (claim(**PIN).prove(chain)._repr_mimebundle_()[MIME] for _ in range(2))
     assert first["derivations"] == [chain.record()] and "derivations" not in second
     assert first["evidence"] == second["evidence"]
     assert first["evidence"][0]["derivation"] == fingerprint(chain.record())
@@ -923,8 +961,9 @@ def test_two_cards_of_one_anchor_are_found_in_either_order(tmp_path: Path) -> No
 
 
 def test_claims_that_are_read_from_a_file_can_be_judged(tmp_path: Path) -> None:
+    pinned = CLAIMS.replace("scope: all", f"scope: all, shows: {json.dumps(PIN['shows'])}")
     root = book(
-        tmp_path, CLAIMS + '"m": {title: t, place: 5.1 p1 s1, reading: r, verdict: measured, outcome: supported}'
+        tmp_path, pinned + '"m": {title: t, place: 5.1 p1 s1, reading: r, verdict: measured, outcome: supported}'
     )
     claims = load_claims("one", root / "chapters")
     assert claims["5.1.5"].prove(square()) and claims["m"].measure(SEEN)
@@ -938,7 +977,7 @@ def test_a_claim_in_two_chapters_is_one_problem(tmp_path: Path) -> None:
 
 
 def test_records_cannot_be_changed_by_accident() -> None:
-    for record in (claim(), claim().prove(square()), WRONG, Row(claim(), None, "page")):
+    for record in (claim(), claim(**PIN).prove(square()), WRONG, Row(claim(), None, "page")):
         name = dataclasses.fields(record)[0].name
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(record, name, None)

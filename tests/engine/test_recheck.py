@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -12,11 +13,11 @@ import sympy as sp
 from attack_templates import TEMPLATES, Program
 from test_attacks import ATTACKS
 
-from linewise.derive import Derivation, E, RandomVariable, collected, identity
+from linewise.derive import Derivation, E, RandomVariable, RandomVector, collected, identity
 from linewise.derive.assumptions import Assumption
 from linewise.derive.derivation import Line
 from linewise.derive.rule import made
-from linewise.recheck import Verdict, check
+from linewise.recheck import Model, NoModelError, Verdict, check
 
 x, t = sp.symbols("x t", real=True)
 X = RandomVariable("X", real=True)
@@ -99,3 +100,54 @@ def test_a_law_has_mass_one(door: None) -> None:
 
 def test_it_cannot_see_a_denominator_that_vanishes_at_points(door: None) -> None:
     assert check(identity((x**2 - x) / (x - 1), x, because="algebra")).kind == "confirmed"
+
+
+# --- what a model remembers ----------------------------------------------------------------------
+
+f, u = sp.Function("f"), RandomVector("u")
+i, j, n = sp.symbols("i j n", integer=True, positive=True)
+s = sp.Symbol("s", positive=True)
+INTEGRAL = sp.Integral(sp.exp(-(t**2) - x * t), (t, 0, sp.oo))
+SECOND = Assumption("moment", E(u[i] * u[j]), sp.KroneckerDelta(i, j) * s**2, frozenset({i, j}))
+CHAINS = {
+    "a function that stands for an integral": (
+        [Assumption("definition", f(x), INTEGRAL, frozenset({x}))],
+        [sp.Derivative(f(x), x) + f(2 * x) * f(x), sp.Sum(f(i * x) / f(x), (i, 1, n))],
+    ),
+    "a name that varies": ([Assumption("definition", t, x**2)], [sp.Derivative(sp.Sum(t**i, (i, 1, n)), x), t]),
+    "moments": ([SECOND], [sp.Sum(E(u[i] * u[j]) * x**j, (i, 1, n), (j, 1, n)), E(sp.Sum(u[i], (i, 1, n)) ** 2)]),
+    "a law": (
+        [Assumption("law", X, sp.Tuple(sp.exp(-X), 0, sp.oo))],
+        [sp.Sum(E(X**i), (i, 1, n)) * E(sp.cos(x * X)), E(X * E(X**2) * x)],
+    ),
+}
+
+
+def models(assumed: list[Assumption], lines: list[Any]) -> list[Model]:
+    found = []
+    for seed in range(6):
+        with suppress(NoModelError):
+            found.append(Model(seed, assumed, lines))
+    return found
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_what_is_remembered_is_what_is_found_anew(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assumed, lines = CHAINS[name]
+
+    def numbers() -> list[Any]:
+        return [n for model in models(assumed, lines)[:2] for line in (*lines, *lines) for n in model.line(line)]
+
+    remembered = numbers()
+    assert len(remembered) == 8
+    monkeypatch.setattr(Model, "_key", lambda model, e, env: None)
+    for one, two in zip(remembered, numbers(), strict=True):
+        assert abs(one.value - two.value) <= 1e-30 * abs(two.value) and abs(one.size - two.size) <= 1e-30 * two.size
+        assert one.exact is two.exact
+
+
+def test_a_moment_that_depends_on_the_order_of_its_factors_has_no_model() -> None:
+    """Moments that differ by the order of their components are solved for once, and their right sides must agree."""
+    line = E(u[i] * u[j])
+    assert models([SECOND], [line])
+    assert not models([replace(SECOND, right=SECOND.right + (i - j) / sp.Integer(100))], [line])

@@ -17,9 +17,9 @@ from backends import torch_or_skip
 from attnlab.experiments import public_adapters, public_measures
 from attnlab.experiments import public_implementations as comparison
 from attnlab.experiments.public_adapters import METHODS, Method
-from attnlab.experiments.public_implementations import LEVEL, RACE, Task
-from attnlab.experiments.public_measures import INPUTS, Number
-from attnlab.heads import load_heads
+from attnlab.experiments.public_implementations import LEVEL, RACE, TIMED, Task
+from attnlab.experiments.public_measures import GROUPS, INPUTS, Number
+from attnlab.heads import load_decoders, load_heads
 from attnmath.operator.attention import attention_weights
 
 MISSING = (
@@ -91,6 +91,38 @@ def test_inputs_name_what_they_cannot_use() -> None:
         public_measures.inputs("trained", 0)
 
 
+def test_every_head_at_hand_has_inputs_of_its_own() -> None:
+    heads, decoders = load_heads("passage"), load_decoders()
+    for index in ((0, 0), (5, 3)):
+        Q, K, V = public_measures.inputs("encoder {}.{}".format(*index), heads.n)
+        np.testing.assert_array_equal(Q, heads.Q[index].astype(np.float32))
+        half = public_measures.inputs("encoder {}.{}, half".format(*index), heads.n)
+        np.testing.assert_array_equal(half.K, K / 2)
+        np.testing.assert_array_equal(half.V, V)
+    K = public_measures.inputs("decoders 3.1.2", decoders.n).K
+    np.testing.assert_array_equal(K, decoders.K[3, 1, 2].astype(np.float32))
+    names = [name for group in GROUPS for name in public_measures.heads_of(group)]
+    assert len(set(names)) == 72 + 72 + 64
+    groups = [public_measures.group_of(name) for name in names]
+    assert groups == ["encoder"] * 72 + ["encoder, half"] * 72 + ["decoders"] * 64
+    assert len({public_measures.inputs(name, 3).V.tobytes() for name in names}) == 72 + 64
+
+
+def test_one_half_of_the_heads_chooses_and_the_other_judges() -> None:
+    for group in GROUPS:
+        names = public_measures.heads_of(group)
+        assert sum(map(public_measures.choosing, names)) == len(names) / 2
+    assert not any(map(public_measures.choosing, INPUTS))
+    METHODS["exact"] = Method("exact", "", "", True, True, exact)
+    try:
+        judged = public_measures.head_errors("exact", "decoders", 20, 0, True, 1, judged=True)
+        every = public_measures.head_errors("exact", "decoders", 20, 0, True, 1)
+    finally:
+        del METHODS["exact"]
+    assert set(judged) == {name for name in every if not public_measures.choosing(name)}
+    assert max(number.value for number in every.values()) < 1e-6
+
+
 def test_the_mean_of_the_values_is_the_null() -> None:
     Q, K, V = public_measures.inputs("trained", 200)
     P = attention_weights(Q.astype(float), K.astype(float))
@@ -144,20 +176,20 @@ def test_the_first_query_is_left_out_of_causal_errors_alone(monkeypatch: pytest.
         return call
 
     monkeypatch.setitem(METHODS, "wrong", Method("wrong", "", "", True, True, wrong_at_first))
-    whole, causal = (public_measures.output_error("wrong", RACE, 300, 0, form, 1)["error"] for form in (False, True))
+    whole, causal = (public_measures.output_error("wrong", TIMED, 300, 0, form, 1)["error"] for form in (False, True))
     assert causal.value < 1e-6 < 0.05 < whole.value
 
 
 def test_the_mean_of_the_values_so_far_is_the_causal_null() -> None:
-    Q, K, V = (a.astype(float) for a in public_measures.inputs(RACE, 200))
+    Q, K, V = (a.astype(float) for a in public_measures.inputs(TIMED, 200))
     rows = np.arange(1, 200)
     P = np.stack([np.pad(attention_weights(Q[[i]], K[: i + 1])[0], (0, 199 - i)) for i in rows])
     so_far = (np.cumsum(V, axis=0) / np.arange(1, 201)[:, None])[rows]
     expected = np.linalg.norm(so_far - P @ V) / np.linalg.norm(P @ V)
-    assert public_measures.mean_of_values(RACE, 200, causal=True) == pytest.approx(expected, rel=1e-6)
+    assert public_measures.mean_of_values(TIMED, 200, causal=True) == pytest.approx(expected, rel=1e-6)
     equal = np.tril(np.ones((200, 200)))[rows] / (rows[:, None] + 1)
     expected = np.linalg.norm(equal - P) / np.linalg.norm(P)
-    assert public_measures.mean_of_values(RACE, 200, matrix=True, causal=True) == pytest.approx(expected, rel=1e-6)
+    assert public_measures.mean_of_values(TIMED, 200, matrix=True, causal=True) == pytest.approx(expected, rel=1e-6)
 
 
 def neighbours(n: int, d: int, m: int, seed: int, causal: bool):
@@ -168,24 +200,24 @@ def neighbours(n: int, d: int, m: int, seed: int, causal: bool):
 @pytest.mark.usefixtures("fakes")
 def test_the_order_of_the_tokens_does_not_matter_to_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks of all tokens the order is of no account, and the error is that of the mean of the values."""
-    assert public_measures.shuffled_error("exact", RACE, 96, 0, 4)["error shuffled"].value < 1e-6
+    assert public_measures.shuffled_error("exact", TIMED, 96, 0, 4)["error shuffled"].value < 1e-6
     monkeypatch.setitem(METHODS, "blocks", Method("blocks", "", "window", True, False, neighbours))
-    one = public_measures.shuffled_error("blocks", RACE, 96, 96, 4)["error shuffled"]
-    assert one.value == pytest.approx(public_measures.mean_of_values(RACE, 96), rel=1e-5)
+    one = public_measures.shuffled_error("blocks", TIMED, 96, 96, 4)["error shuffled"]
+    assert one.value == pytest.approx(public_measures.mean_of_values(TIMED, 96), rel=1e-5)
 
 
 def in_order_only(n: int, d: int, m: int, seed: int, causal: bool):
     """Exact attention if the tokens come in the order of the inputs, and zeros otherwise."""
-    first = public_measures.inputs(RACE, n).Q
+    first = public_measures.inputs(TIMED, n).Q
     return lambda Q, K, V: exact(n, d, m, seed, causal)(Q, K, V) * np.array_equal(Q, first)
 
 
 def test_the_tokens_are_shuffled_and_a_standard_error_is_over_the_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, "in order", Method("in order", "", "window", True, False, in_order_only))
-    assert public_measures.output_error("in order", RACE, 96, 8, False, 1)["error"].value < 1e-6
-    assert public_measures.shuffled_error("in order", RACE, 96, 8, 4)["error shuffled"] == Number(1.0, 0.0)
+    assert public_measures.output_error("in order", TIMED, 96, 8, False, 1)["error"].value < 1e-6
+    assert public_measures.shuffled_error("in order", TIMED, 96, 8, 4)["error shuffled"] == Number(1.0, 0.0)
     monkeypatch.setitem(METHODS, "blocks", Method("blocks", "", "window", True, False, neighbours))
-    assert public_measures.shuffled_error("blocks", RACE, 96, 8, 4)["error shuffled"].standard_error > 0.01
+    assert public_measures.shuffled_error("blocks", TIMED, 96, 8, 4)["error shuffled"].standard_error > 0.01
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -202,7 +234,7 @@ def test_the_batch_counts_where_a_maximum_is_taken_over_it(shared: bool, monkeyp
         return call
 
     monkeypatch.setitem(METHODS, "scaled", Method("scaled", "", "landmarks", True, False, scaled))
-    change = public_measures.batch_change("scaled", RACE, 60, 8)["change in a batch"].value
+    change = public_measures.batch_change("scaled", TIMED, 60, 8)["change in a batch"].value
     assert change > 0.01 if shared else change < 1e-6
 
 
@@ -215,10 +247,10 @@ def test_this_package_is_causal_in_every_map() -> None:
 def test_this_package_gives_one_answer_on_both_backends_and_comes_nearer_with_more_features() -> None:
     torch_or_skip()
     for name in public_adapters.MAPS:
-        ours, theirs = (public_measures.output_error(f"attnmath {name}{kind}", RACE, 64, 64, False, 2)["error"]
+        ours, theirs = (public_measures.output_error(f"attnmath {name}{kind}", TIMED, 64, 64, False, 2)["error"]
                         for kind in ("", ", numpy"))  # fmt: skip
         assert ours.value == pytest.approx(theirs.value, rel=1e-3), name
-    few, many = (public_measures.output_error("attnmath aderf, numpy", RACE, 304, m, False, 4)["error"].value
+    few, many = (public_measures.output_error("attnmath aderf, numpy", TIMED, 304, m, False, 4)["error"].value
                  for m in (32, 512))  # fmt: skip
     assert many < few / 2
 
@@ -234,18 +266,19 @@ def test_time_and_memory_are_positive() -> None:
     torch = torch_or_skip()
     threads = torch.get_num_threads()
     try:
-        found = public_measures.speed("noisy", RACE, 500, 64, False, 1)
+        found = public_measures.speed("noisy", TIMED, 500, 64, False, 1)
     finally:
         torch.set_num_threads(threads)
-    assert set(found) == {"seconds", "mebibytes", "error there"}
-    assert 0 < found["seconds"].value < 60 and found["mebibytes"].value >= 0 and found["error there"].value > 0.4
+    assert set(found) == {"seconds", "mebibytes"}
+    assert 0 < found["seconds"].value < 60 and found["mebibytes"].value >= 0
 
 
 def test_a_measurement_in_a_process_of_its_own() -> None:
     torch_or_skip()
-    rows = comparison.carry_out(Task("speed", "attnmath positive, numpy", RACE, 128), threads=1)
-    assert [row["measure"] for row in rows] == ["seconds", "mebibytes", "error there"]
-    assert {row["m"] for row in rows} == {comparison.OTHERWISE} and rows[0]["value"] > 0
+    rows = comparison.carry_out(Task("speed", "attnmath positive, numpy", TIMED, 128), threads=1)
+    assert [row["measure"] for row in rows] == ["seconds", "fastest", "slowest", "mebibytes"]
+    assert {row["m"] for row in rows} == {comparison.OTHERWISE}
+    assert 0 < rows[1]["value"] <= rows[0]["value"] <= rows[2]["value"]
 
 
 # Adapters, with fake packages --------------------------------------------------------------------------------------
@@ -308,8 +341,13 @@ def test_tasks_are_for_the_chosen_packages_lengths_and_forms() -> None:
     assert {task.inputs for task in every if task.kind == "matrix"} == set(INPUTS)
     assert {(task.method, task.n, task.causal) for task in every if task.kind == "speed"} == {
         (name, n, causal) for name, method in METHODS.items() for n in comparison.LENGTHS for causal in (False, True)
-        if method.causal or not causal
+        if (method.causal or not causal) and (not name.endswith("numpy") or "expansion" in name)
     }  # fmt: skip
+    heads = [task for task in every if task.kind == "head"]
+    assert {task.inputs for task in heads} == set(GROUPS)
+    assert all(task.causal == (task.inputs == "decoders") for task in heads)
+    assert {task.m for task in heads if task.method == "local-attention" and task.causal} == {32, 64, 128}
+    assert {task.n for task in every if task.kind == "long"} == {comparison.LONG_LENGTH}
     few = comparison.tasks([64, 32, 64], ["linformer"])
     assert [task.n for task in few if task.kind == "speed" and task.method == "linformer"] == [32, 64]
     assert not [task for task in few if "performer" in task.method or task.method == "local-attention"]
@@ -322,18 +360,21 @@ def test_tasks_are_for_the_chosen_packages_lengths_and_forms() -> None:
 
 
 def row_of(m: int, value: float, method: str = "a", **other: object) -> dict[str, object]:
-    row = {"measure": "error", "method": method, "inputs": RACE, "n": 1024, "m": m, "causal": False, "value": value}
-    return row | {"standard_error": 0.01} | other
+    row = {"measure": "error on a head", "method": method, "inputs": "encoder 2.4, half", "n": 304, "m": m}
+    return row | {"causal": False, "value": value, "standard_error": 0.01} | other
 
 
-def test_the_smallest_size_is_the_one_from_which_on_every_error_is_below_the_level() -> None:
+def test_the_smallest_size_is_the_one_from_which_on_the_median_of_the_choosing_heads_is_below_the_level() -> None:
     rows = [row_of(32, 0.1), row_of(64, 0.3), row_of(128, LEVEL), row_of(256, 0.1)]
     assert comparison.smallest_size(rows, "a") == 128
     assert comparison.smallest_size(rows, "a, numpy") == 128
     assert comparison.smallest_size(rows, "b") == 0
     assert comparison.smallest_size([*rows, row_of(512, 0.2)], "a") == 0
     assert comparison.smallest_size([*rows, row_of(512, math.nan)], "a") == 0
-    assert comparison.smallest_size([*rows, row_of(512, 9.0, inputs="gaussian")], "a") == 128
+    two = [row_of(64, 0.01, inputs=f"encoder 1.{head}, half") for head in (2, 6)]
+    assert comparison.smallest_size([*rows, *two], "a") == 32
+    for judging in ("encoder 2.5, half", "encoder 2.4", "decoders 0.0.0", "trained, half"):
+        assert comparison.smallest_size([*rows, row_of(512, 9.0, inputs=judging)], "a") == 128
 
 
 def small(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
@@ -343,6 +384,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
     def carry_out(task, rows=(), threads=2):
         done.append(task)
         inputs = public_measures.LAST_INSTANCE[task.method] if task.kind == "instance" else task.inputs
+        if task.kind in ("head", "long"):
+            inputs = public_measures.heads_of(task.inputs)[0]
         m = comparison.smallest_size(rows, task.method) if task.kind == "speed" else task.m
         value = Number(1 / (1 + task.m), 0.0)
         return [comparison._row(measure, task, inputs, m, value) for measure in comparison.MEASURES[task.kind]]
@@ -385,7 +428,8 @@ def test_a_task_is_done_when_its_last_measure_is_there(tmp_path: Path, monkeypat
     todo = comparison.tasks([64], ["linformer", "nystrom-attention"])
     comparison.compare(path, todo, progress=False)
     rows = comparison.read_table(path)
-    lasts = ("error", "row sum", "future", "error shuffled", "change in a batch", "error there", "instance")
+    lasts = ("error", "error on a head", "row sum", "future", "error shuffled", "change in a batch", "mebibytes",
+             "error at length", "instance")  # fmt: skip
     for last in lasts:
         gone = next(row for row in rows if row["measure"] == last)
         comparison._write(path, [row for row in rows if row is not gone])
@@ -466,7 +510,7 @@ def test_times_are_measured_again_on_request_and_nothing_else(tmp_path: Path, mo
     done.clear()
     assert command(monkeypatch, *given, "--times-again") == 0
     assert {task.kind for task in done} == {"speed"}
-    second["value"] = 1.0  # the new time is shorter, that of the first was
+    first["value"] = second["value"] = 1.0  # new times are kept, be they shorter or longer
     assert comparison.read_table(path) == before
 
 
@@ -573,9 +617,9 @@ def test_the_shipped_errors_of_this_package_are_what_it_finds() -> None:
     rows = {
         (row["method"], row["inputs"], row["m"]): row for row in comparison.load_table() if row["measure"] == "error"
     }
-    stored = rows["attnmath aderf", RACE, 64]
+    stored = rows["attnmath aderf", TIMED, 64]
     found = public_measures.output_error(
-        "attnmath aderf, numpy", RACE, comparison.ERROR_LENGTH, 64, False, comparison.SEEDS
+        "attnmath aderf, numpy", TIMED, comparison.ERROR_LENGTH, 64, False, comparison.SEEDS
     )["error"]
     assert found.value == pytest.approx(stored["value"], rel=1e-2)
     assert found.standard_error == pytest.approx(stored["standard_error"], rel=5e-2)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import forked_sphinx
 import pytest
 import yaml
 from bs4 import BeautifulSoup
@@ -92,12 +91,8 @@ def test_each_builder_draws_from_the_record(tmp_path, builder, file, said):
         encoding="utf-8",
     )
     (tmp_path / "chapters").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-b", builder, str(tmp_path), str(tmp_path / "out")],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(EXTENSIONS), str(ROOT / "code")])},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stderr == ""
+    out = tmp_path / "out"
+    assert forked_sphinx.build("-q", "-b", builder, str(tmp_path), str(out), said=tmp_path / "said") == ""
     page = (tmp_path / "out" / file).read_text(encoding="utf-8")
     assert [words for words in said if words not in page] == [] and "stale" not in page
 
@@ -128,14 +123,8 @@ def build(folder: Path, configuration: str = CONFIGURATION, **pages: str) -> tup
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     (folder / "conf.py").write_text(configuration, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-n", "-q", "-E", str(folder), str(folder / "out")],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(EXTENSIONS), str(ROOT / "code")])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return (folder / "out" / "a.html").read_text(encoding="utf-8"), done.stderr
+    said = forked_sphinx.build("-n", "-q", "-E", str(folder), str(folder / "out"), said=folder / "said")
+    return (folder / "out" / "a.html").read_text(encoding="utf-8"), said
 
 
 PAGE_A = "# A\n\nSee [(5.1.5)](#equation-5.1.5).\n\n```{toctree}\nb\n```\n"
@@ -355,6 +344,32 @@ def test_coverage_is_made(made):
     assert [str(a["href"]) for a in page.select("section#all-equations p a")] == ["chapters/c.html#equation-5.1.5"]
     reasons = dict(zip(words(page, ".reasons td:first-child"), words(page, ".reasons td:last-child"), strict=True))
     assert reasons["heading"] == "2" and reasons["repetition"] == "1" and "notation" not in reasons
+
+
+LEXICON = """
+few: {original: [几个], words: [few, a few], reading: "It is $5$.", why: A hand., weaker: Ten.,
+      changes: {5.1/few: refuted}, departs: {5.1/few: "ten < n"}}
+"""
+FEW = '"5.1/few": {title: A few, place: beyond 5.1, words: [few], reading: r, verdict: not decided, reason: r}'
+
+
+def test_the_lexicon_is_shown_and_linked(tmp_path):
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "linewise.yml").write_text("lexicon: {table: few.yml, page: words}", encoding="utf-8")
+    (tmp_path / "few.yml").write_text(LEXICON, encoding="utf-8")
+    (tmp_path / "chapters" / "c.claims.yml").write_text(FEW, encoding="utf-8")
+    ledger = "# L\n\n" + '{% include "ledger.md" %}'
+    pages = {"words": "# W\n\n" + '{% include "lexicon.md" %}', "ledger": ledger, "chapters/c": "# C\n"}
+    listed = "# A\n\n{word}`few` {word}`fwe`\n\n```{toctree}\n" + "\n".join(pages) + "\n```\n"
+    html, warnings = build(tmp_path, CONFIGURATION + "\nlinewise_filled_pages = ['words']\n", a=listed, **pages)
+    assert "word: no entry 'fwe' of the lexicon; there are few" in warnings and warnings.count("ERROR") == 1
+    made = {name: BeautifulSoup((tmp_path / "out" / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+            for name in ("words", "ledger")}  # fmt: skip
+    [entry] = words(made["words"], "#word-few")
+    assert entry.startswith("few, a few (几个) It is") and "With it: not decided 5.1/few: refuted" in entry
+    assert "Read otherwise: not decided 5.1/few: ten < n In 1 claim: not decided" in entry
+    assert 'href="words.html#word-few"' in html
+    assert [str(a["href"]) for a in made["ledger"].select(".claim-entry a.word-link")] == ["words.html#word-few"]
 
 
 def test_unknown_cards_and_verdicts_are_reported(tmp_path):

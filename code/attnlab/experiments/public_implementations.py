@@ -10,10 +10,10 @@ import argparse
 import csv
 import hashlib
 import json
-import math
 import multiprocessing
 import os
 import platform
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -26,36 +26,44 @@ from attnlab import commands, records
 from attnlab.experiments import public_measures
 from attnlab.experiments.arguments import widths_of
 from attnlab.experiments.public_adapters import DISTRIBUTIONS, METHODS, imported
-from attnlab.experiments.public_measures import INPUTS, Number
+from attnlab.experiments.public_measures import GROUPS, INPUTS, Number
 from attnlab.threads import one_thread
 from attnmath.checks import flag, instance, one_of, path_to, positive_integer
 
 #: Lengths at which time and memory are measured.
-LENGTHS = (256, 1024, 4096, 16384)
+LENGTHS = (256, 4096, 16384)
 #: Sizes m for the errors; on the trained head those in `BETWEEN` as well.
 SIZES = (64, 256, 1024)
 BETWEEN = (32, 48, 96, 128, 192, 384, 512, 768)
 #: Sizes m at which tokens are shuffled, and at which another sequence joins the batch.
 SHUFFLED = (32, 256)
-#: The queries and keys on which methods are compared at equal error, and this error of the output.
-RACE, LEVEL = "trained, half", 0.15
+#: Sizes m on all heads at hand, and their lengths in tokens.
+HEAD_SIZES = (32, 64, 128, 256)
+HEAD_LENGTHS = {"encoder": 304, "encoder, half": 304, "decoders": 128}
+#: The heads on which methods are compared at equal error: a method's size is the smallest from which on the median error
+#: of one half of these heads is at most the level. The other half judges it.
+RACE, LEVEL = "encoder, half", 0.15
 #: The size of a method that does not reach the level.
 OTHERWISE = 256
-#: Length at which errors are measured, and that of whole matrices.
-ERROR_LENGTH, MATRIX_LENGTH = 1024, 256
-#: Draws of the projections.
-SEEDS, MATRIX_SEEDS = 8, 16
-THREADS, LONGEST = 2, 1 << 20
+#: The queries and keys with which time and memory are measured, and in how many processes each.
+TIMED, REPEATS = "trained, half", 3
+#: Length at which errors are measured, that of whole matrices, and that at which the heads that judge are repeated.
+ERROR_LENGTH, MATRIX_LENGTH, LONG_LENGTH = 1024, 256, 4096
+#: Draws of the projections: on one head, of whole matrices, and on each of all heads.
+SEEDS, MATRIX_SEEDS, HEAD_SEEDS = 8, 16, 4
+THREADS, LONGEST = 1, 1 << 20
 COLUMNS = ("measure", "method", "inputs", "n", "m", "causal", "value", "standard_error")
 #: The kinds of tasks, and the measures of each. A task is done when its last measure is in the table.
 MEASURES = {
     "error": ("error",),
+    "head": ("error on a head",),
     "matrix": ("matrix error", "contrast", "row sum"),
     "future": ("future",),
     "order": ("error shuffled",),
     "batch": ("change in a batch",),
     "instance": ("instance",),
-    "speed": ("seconds", "mebibytes", "error there"),
+    "speed": ("seconds", "fastest", "slowest", "mebibytes"),
+    "long": ("error at length",),
 }
 _KINDS = {measure: kind for kind, measures in MEASURES.items() for measure in measures}
 
@@ -63,7 +71,7 @@ _KINDS = {measure: kind for kind, measures in MEASURES.items() for measure in me
 _COMMAND = commands.Command(
     "attnlab.experiments.public_implementations",
     __doc__,
-    takes="some tens of minutes, most of them for time and memory at the greatest lengths.",
+    takes="some tens of minutes, most of them for the greatest lengths.",
     writes="public_implementations.csv in the folder --out, a row for each number; and public_implementations.json, a "
     "record of the command, versions, machine and settings.",
     kept="what was measured is in {out}, and the same command does the rest",
@@ -111,9 +119,17 @@ def tasks(lengths: Sequence[int] = LENGTHS, distributions: Sequence[str] = tuple
                 found.append(Task("batch", method.name, kind, ERROR_LENGTH, m))
             if method.causal:
                 found.append(Task("future", method.name, kind, MATRIX_LENGTH, OTHERWISE if method.size else 0, True))
+    for group in GROUPS:
+        n, causal = HEAD_LENGTHS[group], group == "decoders"
+        for method in numeric:
+            for m in HEAD_SIZES if method.size else [0]:
+                if (method.causal or not causal) and (method.size == "features" or m <= n):
+                    found.append(Task("head", method.name, group, n, m, causal))
     for causal in (False, True):
-        found += [Task("speed", method.name, RACE, n, 0, causal)
-                  for n in lengths for method in methods if method.causal or not causal]  # fmt: skip
+        able = [method for method in methods if method.causal or not causal]
+        timed = [method for method in able if method in numeric or _twin(method.name) == "attnmath expansion"]
+        found += [Task("speed", method.name, TIMED, n, 0, causal) for n in lengths for method in timed]
+        found += [Task("long", method.name, RACE, LONG_LENGTH, 0, causal) for method in able if method in numeric]
     return found
 
 
@@ -125,41 +141,50 @@ def _twin(name: str) -> str:
 def carry_out(task: Task, rows: Sequence[dict[str, Any]] = (), threads: int = THREADS) -> list[dict[str, Any]]:
     """Carry out a measurement and return its rows; time and memory are measured in a process of their own."""
     instance(task, Task, "task")
-    m = task.m
     if task.kind == "instance":
         found = {name: ("instance", value) for name, value in public_measures.instances(task.method).items()}
         return [_row(measure, task, name, 0, value) for name, (measure, value) in found.items()]
-    if task.kind == "error":
-        values = public_measures.output_error(task.method, task.inputs, task.n, m, task.causal, SEEDS)
-    elif task.kind == "matrix":
-        values = public_measures.matrix_error(task.method, task.inputs, task.n, m, task.causal, MATRIX_SEEDS)
-    elif task.kind == "future":
-        values = public_measures.future(task.method, task.inputs, task.n, m)
-    elif task.kind == "order":
-        values = public_measures.shuffled_error(task.method, task.inputs, task.n, m, SEEDS)
-    elif task.kind == "batch":
-        values = public_measures.batch_change(task.method, task.inputs, task.n, m)
-    else:
+    m = task.m
+    if task.kind in ("speed", "long") and METHODS[task.method].size:
         m = smallest_size(rows, task.method) or OTHERWISE
-        if not METHODS[task.method].size:
-            m = 0
-        values = _in_a_process(task, m, threads)
+    given = (task.method, task.inputs, task.n, m)
+    if task.kind in ("head", "long"):
+        long = task.kind == "long"
+        errors = public_measures.head_errors(*given, task.causal, 1 if long else HEAD_SEEDS, judged=long)
+        return [_row(MEASURES[task.kind][0], task, kind, m, value) for kind, value in errors.items()]
+    if task.kind == "error":
+        values = public_measures.output_error(*given, task.causal, SEEDS)
+    elif task.kind == "matrix":
+        values = public_measures.matrix_error(*given, task.causal, MATRIX_SEEDS)
+    elif task.kind == "future":
+        values = public_measures.future(*given)
+    elif task.kind == "order":
+        values = public_measures.shuffled_error(*given, SEEDS)
+    elif task.kind == "batch":
+        values = public_measures.batch_change(*given)
+    else:
+        values = public_measures.over_processes([_in_a_process(task, m, threads) for _ in range(REPEATS)])
     return [_row(name, task, task.inputs, m, value) for name, value in values.items()]
 
 
 def smallest_size(rows: Iterable[dict[str, Any]], method: str, level: float = LEVEL) -> int:
-    """The smallest size from which on all errors of a method on `RACE` are at most a level; 0 if there is none.
+    """The smallest size from which on the median error of a method on the heads that choose is at most a level.
 
-    >>> row = {"measure": "error", "method": "a", "inputs": RACE, "n": 1024, "m": 64, "causal": False, "value": 0.1}
+    These are the heads of `RACE` for which `public_measures.choosing` is true. It is 0 if there is no such size.
+
+    >>> row = {"measure": "error on a head", "method": "a", "inputs": "encoder 5.0, half", "m": 64, "value": 0.1}
     >>> smallest_size([row], "a"), smallest_size([row], "a", level=0.05)
     (64, 0)
     """
     name = _twin(method) or method
-    errors = {row["m"]: row["value"] for row in rows
-              if (row["measure"], row["method"], row["inputs"]) == ("error", name, RACE)}  # fmt: skip
+    errors: dict[int, list[float]] = {}
+    for row in rows:
+        if (row["measure"], row["method"]) == ("error on a head", name):
+            if public_measures.group_of(row["inputs"]) == RACE and public_measures.choosing(row["inputs"]):
+                errors.setdefault(row["m"], []).append(row["value"])
     smallest = 0
     for m in sorted(errors, reverse=True):
-        if not errors[m] <= level:
+        if not statistics.median(errors[m]) <= level:
             break
         smallest = m
     return smallest
@@ -171,7 +196,7 @@ def _in_a_process(task: Task, m: int, threads: int) -> dict[str, Number]:
     context = multiprocessing.get_context(kind)
     if kind == "forkserver":
         context.set_forkserver_preload([*DISTRIBUTIONS.values(), "attnlab.experiments.public_measures"])
-    given = (task.method, task.inputs, task.n, m, task.causal, threads, SEEDS)
+    given = (task.method, task.inputs, task.n, m, task.causal, threads)
     try:
         with ProcessPoolExecutor(1, mp_context=context) as pool:
             return pool.submit(public_measures.speed, *given).result()
@@ -247,7 +272,9 @@ def _task_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the key of the task that a row comes from."""
     kind = _KINDS.get(row["measure"], "")
     inputs = "" if kind == "instance" else row["inputs"]
-    return (kind, row["method"], inputs, row["n"], 0 if kind == "speed" else row["m"], row["causal"])
+    if kind in ("head", "long"):
+        inputs = public_measures.group_of(inputs)
+    return (kind, row["method"], inputs, row["n"], 0 if kind in ("speed", "long") else row["m"], row["causal"])
 
 
 def _key(task: Task) -> tuple[Any, ...]:
@@ -261,12 +288,10 @@ def compare(
     threads: int = THREADS,
     progress: bool = True,
     times_again: bool = False,
-    shorter: bool = True,
 ) -> int:
     """Carry out the measurements that the table at `path` lacks, write each at once, and return how many they were.
 
     times_again : measure time and memory anew. Old rows stay until the new ones of the same task are there.
-    shorter : of an old and a new time, keep the shorter one.
     """
     from tqdm import tqdm
 
@@ -280,9 +305,6 @@ def compare(
             bar.set_postfix_str(" ".join(str(part) for part in _key(task)[:4] if part), refresh=False)
             new = [_line(row) for row in carry_out(task, rows, threads)]
             new = [{**row, "value": float(row["value"]), "causal": task.causal} for row in new]
-            if shorter:
-                before = {_identity(row): row["value"] for row in rows if row["measure"] == "seconds"}
-                new = [{**row, "value": min(row["value"], before.get(_identity(row), math.inf))} for row in new]
             rows = [row for row in rows if _task_of(row) != _key(task)] + new
             _write(path, rows)
             bar.update()
@@ -344,8 +366,9 @@ def _circumstances(path: Path, threads: int, packages: Sequence[str] = ()) -> di
                 versions[name] = known[name]
     return {
         "versions": versions, "machine": platform.machine(), "processor": _processor(), "cores": os.cpu_count(),
-        "threads": threads, "seeds": SEEDS, "matrix_seeds": MATRIX_SEEDS, "error_length": ERROR_LENGTH,
-        "matrix_length": MATRIX_LENGTH, "race": RACE, "level": LEVEL,
+        "threads": threads, "repeats": REPEATS, "seeds": SEEDS, "matrix_seeds": MATRIX_SEEDS, "head_seeds": HEAD_SEEDS,
+        "error_length": ERROR_LENGTH,
+        "matrix_length": MATRIX_LENGTH, "long_length": LONG_LENGTH, "race": RACE, "level": LEVEL,
     }  # fmt: skip
 
 
@@ -401,9 +424,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--packages", nargs="+", choices=tuple(DISTRIBUTIONS), default=list(DISTRIBUTIONS),
                         metavar="PACKAGE",
                         help=f"packages beside this one, of {', '.join(DISTRIBUTIONS)}; default: all")  # fmt: skip
-    parser.add_argument("--times-again", action="store_true",
-                        help="measure time and memory anew, on a machine with nothing else to do; of an old and a new "
-                        "time the shorter one is kept")  # fmt: skip
+    parser.add_argument("--times-again", action="store_true", help="measure time and memory anew")
     parser.add_argument("--threads", type=commands.whole(1), default=THREADS, metavar="N",
                         help=f"threads that compute while time is measured; default: {THREADS}")  # fmt: skip
     return _COMMAND.carry_out(parser, _run, arguments)
@@ -421,7 +442,7 @@ def _run(given: argparse.Namespace, line: str) -> str:
     known = _refuse_others(path, given.threads)
     write_provenance(path, line, given.threads, packages=given.packages, here=known, finished=False)
     with one_thread():  # again, now that torch is loaded
-        count = compare(path, todo, threads=given.threads, times_again=given.times_again, shorter=known)
+        count = compare(path, todo, threads=given.threads, times_again=given.times_again)
     # Errors are the same on every processor, times are not.
     times = {key for key in _keys(read_table(path)) if key[0] == "speed"}
     known |= given.times_again and times <= {_key(task) for task in todo}

@@ -10,6 +10,8 @@ import math
 import re
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +20,7 @@ from jaxtyping import Float
 
 from attnlab.experiments import public_adapters
 from attnlab.experiments.public_adapters import METHODS, imported
-from attnlab.heads import load_heads
+from attnlab.heads import load_decoders, load_heads
 from attnlab.heads.example import HEAD, LAYER
 from attnmath.arrays import Numpy
 from attnmath.checks import flag, non_negative_integer, one_of, positive_integer
@@ -26,10 +28,12 @@ from attnmath.checks import flag, non_negative_integer, one_of, positive_integer
 #: Queries and keys: the trained head of the book's examples on the passage, its rows over and over up to n, and
 #: Gaussian directions in 64 dimensions with norms drawn from those of all heads. "half": both at half their length.
 INPUTS = ("trained", "trained, half", "gaussian", "gaussian, half")
+#: All trained heads at hand: those of the encoder on the passage, the same at half their length, those of the decoders.
+GROUPS = ("encoder", "encoder, half", "decoders")
 #: Queries for which exact attention is computed, evenly spread.
 ROWS = 256
 #: Repeated calls of one method end after so many seconds; a call that takes longer than `LONG` is not repeated.
-PATIENCE, LONG = 1.5, 10.0
+PATIENCE, LONG = 0.25, 10.0
 
 
 class Number(NamedTuple):
@@ -48,25 +52,72 @@ class Inputs(NamedTuple):
 
 
 def inputs(kind: str, n: int, seed: int = 0) -> Inputs:
-    """Queries and keys of a kind of `INPUTS`; the values are standard normal.
+    """Queries and keys of a kind of `INPUTS`, or of one of `heads_of` a group; the values are standard normal.
 
-    The norms of a Gaussian head are those of q / d_k^(1/4) in the trained ones (d_k = 32), so that the kernel sees
-    vectors of the same lengths.
+    The rows of a trained head come over and over up to n. The norms of a Gaussian head are those of q / d_k^(1/4) in
+    the trained ones (d_k = 32), so that the kernel sees vectors of the same lengths. Each head of a group has a draw of
+    the values of its own.
 
-    >>> inputs("trained", 5).Q.shape, inputs("gaussian", 5).K.shape
-    ((5, 32), (5, 64))
+    >>> inputs("trained", 5).Q.shape, inputs("gaussian", 5).K.shape, inputs("decoders 0.3.1", 5).V.shape
+    ((5, 32), (5, 64), (5, 24))
     """
-    one_of(kind, INPUTS, "kind")
+    one_of(kind, _KINDS, "kind")
     n, seed = positive_integer(n, "n", at_most=1 << 20), non_negative_integer(seed, "seed")
-    heads, rng = load_heads("passage"), np.random.default_rng(seed)
-    if kind.startswith("trained"):
-        rows = np.arange(n) % heads.n
-        Q, K = heads.Q[LAYER, HEAD][rows], heads.K[LAYER, HEAD][rows]
+    rng = np.random.default_rng(seed if kind in INPUTS else (seed, _KINDS[kind]))
+    all_heads = _at_hand("decoders" if kind.startswith("decoders") else "encoder")
+    if kind.startswith("gaussian"):
+        Q, K = (_with_norms_of(trained, n, rng) for trained in all_heads)
     else:
-        Q, K = (_with_norms_of(trained, n, rng) for trained in (heads.Q, heads.K))
+        index: tuple[int, ...] = LAYER, HEAD
+        if kind not in INPUTS:
+            index = tuple(int(part) for part in kind.partition(" ")[2].removesuffix(", half").split("."))
+        Q, K = (trained[index][np.arange(n) % trained.shape[-2]] for trained in all_heads)
     length = 0.5 if kind.endswith("half") else 1.0
     V = rng.standard_normal(Q.shape)
     return Inputs(*(np.ascontiguousarray(a, dtype=np.float32) for a in (length * Q, length * K, V)))
+
+
+@cache
+def _at_hand(model: str) -> tuple[Numpy, Numpy]:
+    heads = load_decoders() if model == "decoders" else load_heads("passage")
+    return heads.Q, heads.K
+
+
+def heads_of(group: str) -> list[str]:
+    """The inputs of a group of `GROUPS`, one for each head: layer and head, or seed, layer and head, from 0.
+
+    >>> heads_of("encoder, half")[-1], heads_of("decoders")[0], len(heads_of("decoders"))
+    ('encoder 5.11, half', 'decoders 0.0.0', 64)
+    """
+    name, _, half = one_of(group, GROUPS, "group").partition(", ")
+    shape = (4, 4, 4) if name == "decoders" else (6, 12)
+    tail = f", {half}" if half else ""
+    return [f"{name} {'.'.join(map(str, index))}{tail}" for index in np.ndindex(*shape)]
+
+
+def group_of(kind: str) -> str:
+    """The group of `GROUPS` that a head belongs to; "" for inputs that are not of a group.
+
+    >>> group_of("encoder 5.11, half"), group_of("trained")
+    ('encoder, half', '')
+    """
+    name, _, rest = one_of(kind, _KINDS, "kind").partition(" ")
+    half = ", half" if rest.endswith(", half") else ""
+    return "" if kind in INPUTS else name + half
+
+
+def choosing(kind: str) -> bool:
+    """Whether a head is of the half on which sizes are chosen (an even number in its layer), not judged.
+
+    >>> choosing("encoder 5.10"), choosing("encoder 5.11, half")
+    (True, False)
+    """
+    number = one_of(kind, _KINDS, "kind").removesuffix(", half").rpartition(".")[2]
+    return kind not in INPUTS and int(number) % 2 == 0
+
+
+#: What `inputs` takes, and of a head its number, which seeds its values.
+_KINDS = dict.fromkeys(INPUTS, 0) | {kind: i for group in GROUPS for i, kind in enumerate(heads_of(group))}
 
 
 def _with_norms_of(trained: Numpy, n: int, rng: np.random.Generator, d: int = 64) -> Numpy:
@@ -132,6 +183,17 @@ def output_error(method: str, kind: str, n: int, m: int, causal: bool, seeds: in
     exact = _exact_weights(Q, K, rows, causal) @ V
     found = [METHODS[method].prepare(n, Q.shape[1], m, seed, causal)(Q, K, V)[rows] for seed in _draws(method, seeds)]
     return {"error": _over_seeds([_relative(output, exact) for output in found])}
+
+
+def head_errors(
+    method: str, group: str, n: int, m: int, causal: bool, seeds: int, *, judged: bool = False
+) -> dict[str, Number]:
+    """Relative error of the output on each head of a group, over seeds of the projections.
+
+    judged : only on the heads on which no size is chosen.
+    """
+    kinds = [kind for kind in heads_of(group) if not (judged and choosing(kind))]
+    return {kind: output_error(method, kind, n, m, causal, seeds)["error"] for kind in kinds}
 
 
 def matrix_error(method: str, kind: str, n: int, m: int, causal: bool, seeds: int) -> dict[str, Number]:
@@ -204,13 +266,13 @@ def batch_change(method: str, kind: str, n: int, m: int) -> dict[str, Number]:
     return {"change in a batch": Number(_relative(together, alone.astype(np.float64)))}
 
 
-def speed(method: str, kind: str, n: int, m: int, causal: bool, threads: int, seeds: int = 1) -> dict[str, Number]:
-    """Time and memory of one call, measured in this process, which should be a fresh one; and the error of its output.
+def speed(method: str, kind: str, n: int, m: int, causal: bool, threads: int) -> dict[str, Number]:
+    """Time and memory of one call, measured in this process, which should be a fresh one.
 
-    seconds : the fastest of two to ten calls after the first (the first itself if it takes longer than `LONG`).
+    seconds : processor time of all threads, the shortest of two to ten calls after the first (the first itself if it
+        takes longer than `LONG`). Other processes of the machine lengthen it less than they lengthen the time of a clock.
     mebibytes : the peak of the resident memory of the process within the first call, less what it was before. What an
         earlier call gave back to the heap and not to the system is used again without being counted.
-    error there : the error of the output at this length, over seeds of the projections.
 
     Arguments, projections and weights are there before the clock starts; a call at a small length has loaded the code.
     """
@@ -223,24 +285,31 @@ def speed(method: str, kind: str, n: int, m: int, causal: bool, threads: int, se
     METHODS[method].prepare(small, d, min(m, small), 0, causal)(*(a[:small] for a in (Q, K, V)))
     call = METHODS[method].prepare(n, d, m, 0, causal)
     before = _start_of_peak()
-    start = time.perf_counter()
-    output = call(Q, K, V)
-    seconds = time.perf_counter() - start
+    start = time.process_time()
+    call(Q, K, V)
+    seconds = time.process_time() - start
     peak = _peak() - before
     spent = seconds
     times: list[float] = []
     while seconds < LONG and (len(times) < 2 or (spent < PATIENCE and len(times) < 10)):
-        start = time.perf_counter()
+        start = time.process_time()
         call(Q, K, V)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
         spent += times[-1]
-    rows = _some(n, causal)
-    exact = _exact_weights(Q, K, rows, causal) @ V
-    errors = [_relative(output[rows], exact)]
-    for seed in _draws(method, seeds)[1:]:
-        errors.append(_relative(METHODS[method].prepare(n, d, m, seed, causal)(Q, K, V)[rows], exact))
     values = {"seconds": min(times, default=seconds), "mebibytes": max(peak, 0) / 2**20}
-    return {**{name: Number(value) for name, value in values.items()}, "error there": _over_seeds(errors)}
+    return {name: Number(value) for name, value in values.items()}
+
+
+def over_processes(found: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
+    """What `speed` gave in several processes: the median, and of the seconds the shortest and the longest too.
+
+    >>> over_processes([{"seconds": Number(s), "mebibytes": Number(1.0)} for s in (3.0, 1.0, 2.0)])["slowest"].value
+    3.0
+    """
+    seconds, mebibytes = ([values[name].value for values in found] for name in ("seconds", "mebibytes"))
+    values = {"seconds": np.median(seconds), "fastest": min(seconds), "slowest": max(seconds),
+              "mebibytes": np.median(mebibytes)}  # fmt: skip
+    return {name: Number(float(value)) for name, value in values.items()}
 
 
 def _status(name: str) -> int:

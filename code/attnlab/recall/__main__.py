@@ -7,6 +7,9 @@ five kinds of attention (--attentions) in three designs (--designs), with five s
 * width: four widths of the heads, and three of the model;
 * pairs: 4, 8 or 16 pairs of a key and a value.
 
+A fourth design, division, has 180 runs and a table of its own: softmax with scores that are divided by sqrt(d_k), and
+with scores that are not.
+
 A run that is in the table is not repeated.
 """
 
@@ -15,7 +18,7 @@ from __future__ import annotations
 import argparse
 
 from attnlab import commands
-from attnlab.recall.table import ATTENTION_NAMES, DESIGNS, RATES, SEEDS
+from attnlab.recall.table import ATTENTION_NAMES, DESIGNS, DIVISION, RATES, SEEDS
 from attnlab.sweeps import command
 
 _COMMAND = command.described("attnlab.recall", __doc__, seconds="five")
@@ -25,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the missing part of the grid and write the table and its provenance; return the exit status."""
     parser = _COMMAND.parser()
     command.add_options(parser)
-    command.add_choice(parser, "designs", DESIGNS, "DESIGN", "the parts of the sweep to run")
+    command.add_choice(parser, "designs", DESIGNS, "DESIGN", "the parts of the sweep to run", DIVISION)
     command.add_choice(parser, "attentions", ATTENTION_NAMES, "NAME", "what turns scores into weights")
     command.add_numbers(parser, "seeds", SEEDS, commands.whole(0), "SEED", "seeds of weights and sequences")
     rates = "learning rates, each tried for every setting, of which the chapter keeps the best"

@@ -33,18 +33,20 @@ class Cell(NamedTuple):
     runs: tuple[Row, ...]
 
 
-def load_results() -> list[Row]:
-    """The table that ships with the package, a row for each run, after checking its hash.
+def load_results(name: str = "recall") -> list[Row]:
+    """A table that ships with the package, a row for each run, after checking its hash.
+
+    name : "recall", or "division" for softmax with and without the division of its scores by sqrt(d_k).
 
     >>> sorted({row["attention"] for row in load_results()})
     ['decay', 'elu+1', 'identity', 'relu^2', 'softmax']
     """
-    return TABLE.shipped("recall")
+    return TABLE.shipped(one_of(name, ("recall", "division"), "name"))
 
 
-def load_provenance() -> dict[str, Any]:
-    """The command, versions, devices and settings behind the shipped table."""
-    return records.provenance("recall")
+def load_provenance(name: str = "recall") -> dict[str, Any]:
+    """The command, versions, devices and settings behind a shipped table, see `load_results`."""
+    return records.provenance(one_of(name, ("recall", "division"), "name"))
 
 
 def best_cells(rows: Sequence[Row]) -> list[Cell]:

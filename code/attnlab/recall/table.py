@@ -27,8 +27,9 @@ TABLE = Table(
     dict.fromkeys(("validation", "recall", "target", "S", "support"), float),
     order=("attention", "parameter", "unit", "pairs", "head", "width", "seed", "steps", "batch", "rate"),
 )  # fmt: skip
-#: The designs behind the shipped table, and the seeds and learning rates that each of their settings gets.
-DESIGNS = ("concentration", "width", "pairs")
+#: The designs behind the table `recall`, and the one behind the table `division`.
+DESIGNS, DIVISION = ("concentration", "width", "pairs"), "division"
+#: The seeds and learning rates that each of their settings gets.
 SEEDS, RATES = (0, 1, 2, 3, 4), (0.0027, 0.008, 0.024, 0.072, 0.216, 0.648)
 
 

@@ -51,15 +51,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="where torch computes: cpu, cuda, ...; default: cpu")
 
 
-def add_choice(parser: argparse.ArgumentParser, name: str, words: tuple[str, ...], metavar: str, what: str) -> None:
-    """Add the option --NAME: some of these words, all of them unless given."""
+def add_choice(
+    parser: argparse.ArgumentParser,
+    name: str,
+    words: tuple[str, ...],
+    metavar: str,
+    what: str,
+    apart: str | None = None,
+) -> None:
+    """Add the option --NAME: some of these words, all of them unless given.
+
+    apart : a further word, which has to be given to be taken.
+    """
     parser.add_argument(
         f"--{name}",
         nargs="+",
-        choices=words,
+        choices=words if apart is None else (*words, apart),
         default=words,
         metavar=metavar,
-        help=f"{what}, of {', '.join(words)}; default: all",
+        help=f"{what}, of {', '.join(words)}; default: all" + ("" if apart is None else f"; or {apart}"),
     )
 
 

@@ -7,8 +7,9 @@ antiderivative with a jump. A parameter that must stay away from a pole is decla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 import sympy as sp
@@ -44,15 +45,28 @@ def _confirmed(before: sp.Expr, after: sp.Expr, what: str) -> sp.Expr:
 
 def _differentiated(derivative: sp.Derivative) -> sp.Expr:
     """Carry out a derivative; one by a symbol that does not occur is left alone, since it would show nothing."""
+    if any(v.is_integer and v.is_Symbol for v in derivative.variables):
+        raise ValueError(f"differentiate: expected a variable that is no integer, got {derivative}")
     shared = bound_symbols(derivative.expr) & set().union(*(v.free_symbols for v in derivative.variables))
     if shared or not all(_occurs(v, derivative.expr) for v in derivative.variables):
         return derivative  # an index that is both free and summed over would be taken for one
+    for kink in _kinks(derivative):
+        every = frozenset(kink.free_symbols & bound_symbols(derivative.expr))
+        require(Assumption("nonzero", kink, None, every), note=True)
     endless = any(limit[2].is_infinite for total in derivative.expr.atoms(sp.Sum) for limit in total.limits)
     if not endless and not derivative.expr.has(sp.Integral, sp.Limit):
         return derivative.doit(deep=False)
     if derivative.expr.has(AppliedUndef, E):
         return derivative  # of what stands under the sign nothing is known
     return _confirmed(derivative, derivative.doit(deep=False), "differentiate under the sign")
+
+
+def _kinks(derivative: sp.Derivative) -> Iterator[sp.Expr]:
+    """Yield what must not vanish, so that a modulus, a sign, a step or a maximum has a derivative."""
+    for part in derivative.expr.atoms(sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min):
+        if any(_occurs(v, part) for v in derivative.variables):
+            ends = part.args if isinstance(part, sp.Max | sp.Min) else (part.args[0], sp.Integer(0))
+            yield from (one - other for one, other in combinations(ends, 2))
 
 
 #: Carry out the derivatives that the line writes; components of one vector give a Kronecker delta.
@@ -156,6 +170,9 @@ linear_integral = made("linearity of the integral", lambda line: _gathered(line)
 
 def _gathered(line: sp.Expr) -> sp.Expr:
     """Bring all integrals over one interval under one sign, their integrands simplified."""
+    for integral in _outermost(line):  # before sympy splits them, and parts may cancel
+        if _is_definite(integral):
+            _require_finite(integral)
     line = sp.expand(line)
     inside: dict[Any, sp.Expr] = {}
     rest = sp.Integer(0)
@@ -174,6 +191,15 @@ def _gathered(line: sp.Expr) -> sp.Expr:
         integrand = sp.powsimp(sp.simplify(sp.expand(integrand)))
         rest += sp.Integral(integrand, (common, *ends)) if integrand != 0 else 0
     return rest
+
+
+def _outermost(line: sp.Expr) -> Iterator[sp.Integral]:
+    """Yield the integrals of a line that stand under no other sign."""
+    if isinstance(line, sp.Integral):
+        yield line
+    elif isinstance(line, sp.Add | sp.Mul | sp.Pow):
+        for part in line.args:
+            yield from _outermost(part)
 
 
 @lru_cache(maxsize=1024)
@@ -279,14 +305,18 @@ def _constant(quotient: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Exp
     """
     value = sp.simplify(quotient.rewrite(sp.exp))
     if value.has(variable) and sp.simplify(sp.diff(value, variable)) == 0:
-        places = [_between(low, high, share) for share in _SHARES]
-        value, *others = (sp.simplify(value.subs(variable, place)) for place in places)
+        value, *others = (sp.simplify(value.subs(variable, place)) for place in places_between(low, high))
         if any(compared(value, other) != "" for other in others):
             return None
     return None if value.has(variable) else value
 
 
 _SHARES = [sp.Rational(k, 97) for k in (3, 20, 41, 59, 80, 95)]
+
+
+def places_between(low: sp.Expr, high: sp.Expr) -> list[sp.Expr]:
+    """Return places all over an interval, near its ends as well."""
+    return [_between(low, high, share) for share in _SHARES]
 
 
 def _between(low: sp.Expr, high: sp.Expr, share: sp.Rational) -> sp.Expr:

@@ -8,11 +8,14 @@ from itertools import combinations
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
 from linewise.derive.assumptions import Assumption
-from linewise.derive.expectation import E, random_atoms
+from linewise.derive.entailment import impossible
+from linewise.derive.exact import exact
+from linewise.derive.expectation import E, Var, random_atoms
 from linewise.derive.models import always_fails, clash, refutation
-from linewise.derive.rule import at_one_place, contradiction, guard, places
+from linewise.derive.rule import BINDERS, at_one_place, bound_by, contradiction, guard, places
 
 
 @lru_cache(maxsize=1024)
@@ -26,7 +29,7 @@ def conflict(assumptions: tuple[Assumption, ...]) -> str:
     ('', 'E(X) = 2 and E(X**2) = 1')
     """
     found = (contradiction(assumptions), next(_random(assumptions), ""), next(_unsolved(assumptions), ""))
-    return next(filter(None, found), "") or clash(assumptions)
+    return next(filter(None, found), "") or next(impossible(assumptions), "") or clash(assumptions)
 
 
 def _unsolved(assumptions: Sequence[Assumption]) -> Iterator[str]:
@@ -47,6 +50,10 @@ def _random(assumptions: Sequence[Assumption]) -> Iterator[str]:
     for one, two in combinations([a for a in assumptions if a.kind == "law"], 2):
         if one.left == two.left and one.right != two.right:
             yield f"{one} and {two}"
+    defined = tuple(a for a in assumptions if a.kind == "definition")
+    for law in laws.values():
+        if defined and law.right.has(AppliedUndef) and (words := refutation(_mass(law), sp.Integer(1), "=", defined)):
+            yield f"{law}, and what else is assumed makes its mass {words}"
     for a in assumptions:
         if a.kind == "same law":
             densities = {v: _of_any(laws[v]) for v in a.left if v in laws}
@@ -57,6 +64,11 @@ def _random(assumptions: Sequence[Assumption]) -> Iterator[str]:
         if a.kind == "independence":
             yield from _dependent(a, assumptions)
     yield from _moments(assumptions, laws)
+
+
+def _mass(law: Assumption) -> Any:
+    at, (density, low, high) = sp.Dummy("x", real=True), law.right
+    return sp.Integral(density.xreplace({law.left: at}), (at, low, high))
 
 
 def _of_any(law: Assumption) -> Any:
@@ -151,14 +163,39 @@ def captured(lines: Sequence[Any], assumptions: Sequence[Assumption]) -> str:
     'y := x**2 and the line Derivative(x*y, x), which binds a symbol of it'
     """
     for a in assumptions:
-        if a.kind not in ("definition", "hypothesis") or isinstance(a.left, sp.MatrixSymbol):
-            continue
-        if not isinstance(a.left, sp.Symbol | sp.Indexed):
-            continue
-        for line in lines:
-            for part in line if isinstance(line, sp.MatrixBase) else (line,):
+        if isinstance(a.left, sp.Symbol | sp.Indexed) and a.kind in ("definition", "hypothesis"):
+            for part in _parts(lines):
                 try:
                     guard(part, a.left, a.right, places(a.left))
                 except ValueError:
                     return f"{a} and the line {part}, which binds a symbol of it"
+        elif moving := _moving(a):
+            for part in _parts(lines):
+                for sign in part.atoms(*BINDERS):
+                    if bound_by(sign) & moving and _speaks_of(sign, a.left):
+                        return f"{a} and the line {part}, which binds a symbol of it"
     return ""
+
+
+def _parts(lines: Sequence[Any]) -> Iterator[Any]:
+    for line in lines:
+        yield from line if isinstance(line, sp.MatrixBase) else (line,)
+
+
+def _moving(a: Assumption) -> set[Any]:
+    """Return the symbols on which an expectation, a function or a matrix depends by an assumption, and not by name."""
+    if a.kind == "law":
+        return a.right.free_symbols - {a.left}
+    tied = isinstance(a.left, E | Var | AppliedUndef | sp.MatrixSymbol)
+    if a.kind not in ("definition", "hypothesis", "moment") or not tied:
+        return set()
+    return exact(a.right).free_symbols - exact(a.left).free_symbols - a.every
+
+
+def _speaks_of(sign: Any, left: Any) -> bool:
+    """Return whether a sign holds an expectation, a function or a matrix of which an assumption speaks."""
+    if isinstance(left, AppliedUndef):
+        return any(f.func == left.func for f in sign.atoms(AppliedUndef))
+    if isinstance(left, sp.MatrixSymbol):
+        return bool(sign.has(left))
+    return any(random_atoms(left) & random_atoms(e) for e in sign.atoms(E, Var))

@@ -9,7 +9,8 @@ r"""A derivation: a chain of displayed lines, each with its reason, each verifie
 >>> chain.step(a * Var(x), rules.definition_of_variance)
 Traceback (most recent call last):
     ...
-linewise.derive.derivation.DerivationError: line 4 does not follow from line 3 by definition of the variance
+linewise.derive.derivation.DerivationError: line 4 does not follow from line 3 by definition of the variance: it
+is false, they can be 0.1539635 and -0.34096939 at a = -0.4515
 
 A step names the rules that it uses (`linewise.derive.rules`), and may give its reason in other
 words; a step without a rule is plain algebra. A rule that the step does not need is refused:
@@ -30,12 +31,16 @@ from itertools import pairwise
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
 from linewise.derive import display, notation
 from linewise.derive.assumptions import EQUATIONS, SIGNS, Assumption, noted
 from linewise.derive.consistency import captured, conflict
 from linewise.derive.divisors import divisors
-from linewise.derive.equality import differs, equal, is_exceeded
+from linewise.derive.entailment import entailed
+from linewise.derive.equality import differs, equal, is_exceeded, remainder
+from linewise.derive.expectation import E, Var
+from linewise.derive.legible import illegible, namesakes
 from linewise.derive.models import refutation
 from linewise.derive.rule import Rule
 
@@ -165,7 +170,7 @@ class Derivation:
         self._require_consistent(line, (*assumed, *stated))
         with noted() as granted:
             if not self._follows(before, line):
-                raise DerivationError(f"line {number} does not follow from line {number - 1} by {line.reason}")
+                raise DerivationError(self._unfollowed(before, line, (*assumed, *stated)))
         for rule in line.rules:
             fewer = tuple(r for r in line.rules if r is not rule)
             if self.follows(before, replace(line, rules=fewer)):
@@ -180,9 +185,24 @@ class Derivation:
             raise DerivationError(f"line {number}: the mistake {line.mistake.name!r} passes the same check")
         self._lines.append(line)
 
+    def _unfollowed(self, before: Any, line: Line, assumed: tuple[Assumption, ...]) -> str:
+        """Say that a line does not follow: by numbers in which it is false, or that its rules leave it open."""
+        number = len(self._lines) + 1
+        said = f"line {number} does not follow from line {number - 1} by {line.reason}"
+        pairs = list(zip(_entries(before), _entries(line.value), strict=False))
+        numbers = (refutation(a, b, line.relation, assumed) for a, b in pairs)
+        if words := next(filter(None, numbers), ""):
+            return f"{said}: it is false, they can be {words}"
+        if line.gap is not None:
+            return f"{said}: not decided, with the gap {line.gap}\n  {before}\n  {line.value}"
+        left = ", ".join(map(str, remainder(before, line.value, line.rules))) or "of another shape"
+        return f"{said}: not decided, the difference is {left}\n  {before}\n  {line.value}"
+
     def _require_consistent(self, line: Line, assumed: tuple[Assumption, ...]) -> None:
         """Refuse assumptions that contradict one another, or that speak of what a sign of the chain binds."""
         number = len(self._lines) + 1
+        if words := namesakes([*(earlier.value for earlier in self._lines), line.value], assumed):
+            raise DerivationError(f"line {number}: {words}, and a page shows them alike")
         if len(assumed) == len(self.assumptions) and number > 2:
             words = captured([line.value], assumed)
         else:
@@ -209,7 +229,7 @@ class Derivation:
         """Return whether the mistake of a line is certainly wrong: a wrong value, or a bound that fails at a point."""
         wrong = line.mistake.line if line.mistake else before
         if line.gap is None:
-            return differs(before, wrong, line.rules, assumed)
+            return differs(before, wrong, line.rules, assumed) and not _is_entailed(before, wrong, assumed)
         lower, upper = (before, wrong) if line.relation == "<=" else (wrong, before)
         return is_exceeded(lower, upper, line.rules, assumed)
 
@@ -279,6 +299,16 @@ def collected() -> Iterator[list[Derivation]]:
         _OPEN.remove(found)
 
 
+def _is_entailed(one: Any, other: Any, assumed: tuple[Assumption, ...]) -> bool:
+    """Return whether what is assumed makes two lines the same, though no rule of the step does."""
+    pairs = list(zip(_entries(one), _entries(other), strict=False))
+    if not any(side.has(E, Var, AppliedUndef) for pair in pairs for side in pair):
+        return False
+    return len(_entries(one)) == len(_entries(other)) and all(
+        sp.expand(entailed(a, assumed) - entailed(b, assumed)) == 0 for a, b in pairs
+    )
+
+
 def _entries(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, sp.MatrixBase) else (value,)
 
@@ -295,6 +325,8 @@ def _exact(value: Any, argument: str) -> Any:
         raise TypeError(
             f"{argument}: expected an exact sympy expression or matrix, got {type(value).__name__} {value!r}"
         )
+    if words := illegible(value):
+        raise TypeError(f"{argument}: expected a line that means what it shows, got {value}: {words}")
     return value
 
 
@@ -308,7 +340,8 @@ def _reason(rules: tuple[Rule, ...], because: str) -> str:
 def _mistake(given: tuple[str, Any] | None) -> Mistake | None:
     if given is None:
         return None
-    name, line = given
-    if not str(name).strip():
+    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str)):
+        raise TypeError(f"mistake: expected a name and a wrong line, ('the forgotten factor', ...), got {given!r}")
+    if not given[0].strip():
         raise DerivationError("mistake: expected a name for the wrong line")
-    return Mistake(str(name), _exact(line, "mistake"))
+    return Mistake(given[0], _exact(given[1], "mistake"))

@@ -67,6 +67,12 @@ def _must_not_vanish(e: Any) -> Any:
         return e.base
     if isinstance(e, sp.log):
         return e.args[0]
+    if isinstance(e, sp.tan | sp.sec):
+        return sp.cos(e.args[0])
+    if isinstance(e, sp.cot | sp.csc):
+        return sp.sin(e.args[0])
+    if isinstance(e, sp.MatrixExpr) and isinstance(e, sp.MatPow) and not e.exp.is_nonnegative:
+        return sp.Determinant(e.base)
     if isinstance(e, sp.gamma | sp.loggamma) and not e.args[0].is_positive and e.args[0].is_integer is not False:
         return 1 / sp.gamma(e.args[0])
     return None

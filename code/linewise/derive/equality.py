@@ -40,12 +40,31 @@ def difference(before: Any, after: Any, rules: Sequence[Rule]) -> list[sp.Expr]:
         if before.shape != after.shape:
             return [sp.Integer(1)]
         return [d for a, b in zip(before, after, strict=True) for d in difference(a, b, rules)]
-    before, after = _evaluated(before, rules), _evaluated(after, rules)
-    left = before - after
+    return [_with_symbols(normal_form(_left(before, after, rules)))]
+
+
+def remainder(before: Any, after: Any, rules: Sequence[Rule]) -> list[sp.Expr]:
+    """Return what the rules leave of the difference of two lines, entry by entry, for people to read.
+
+    >>> x, y = sp.symbols("x y")
+    >>> remainder(sp.exp(x) * y, y, [])
+    [y*exp(x) - y]
+    """
+    if isinstance(before, sp.MatrixBase) or isinstance(after, sp.MatrixBase):
+        if not isinstance(before, sp.MatrixBase) or not isinstance(after, sp.MatrixBase) or before.shape != after.shape:
+            return []
+        return [d for a, b in zip(before, after, strict=True) for d in remainder(a, b, rules)]
+    left = sp.expand(_left(before, after, rules))
+    return [left] if left != 0 else []
+
+
+def _left(before: Any, after: Any, rules: Sequence[Rule]) -> Any:
+    """Rewrite two lines by the rules, and return their difference."""
+    left = _evaluated(before, rules) - _evaluated(after, rules)
     for rule in rules:
         if rule.on_difference:
             left = rule.rewrite(left)
-    return [_with_symbols(normal_form(left))]
+    return left
 
 
 def _evaluated(line: Any, rules: Sequence[Rule]) -> Any:
@@ -125,7 +144,8 @@ def _with_symbols(expression: sp.Expr) -> sp.Expr:
     names: dict[sp.Basic, sp.Symbol] = {}
 
     def name(part: sp.Basic) -> sp.Symbol:
-        return names.setdefault(part, sp.Dummy(f"u{len(names)}", real=True, positive=part.is_positive))
+        real = None if part.has(sp.I) else True  # what is written without the imaginary unit stands for a real number
+        return names.setdefault(part, sp.Dummy(f"u{len(names)}", real=real, positive=part.is_positive))
 
     outer = _outermost(expression)
     return expression.xreplace({part: name(part) for part in outer})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import combinations, product
+from itertools import chain, combinations, islice, product
 from typing import Any
 
 import sympy as sp
@@ -306,8 +306,10 @@ def has_other_sign(value: sp.Expr, symbol: sp.Expr) -> bool:
         told = number(Model(seed), value)
         if told is None or abs(complex(told[0]).imag) > _AGREE:
             continue
+        if abs(told[0]) < 1e-9:  # at the border, where a sum has one term or a square is 0
+            continue
         found = True
-        if told[0].real >= 0 if symbol.is_nonnegative else told[0].real <= 0:
+        if told[0].real > 0 if symbol.is_nonnegative else told[0].real < 0:
             return False
     return found
 
@@ -375,15 +377,18 @@ def _probes(expression: Any) -> tuple[Model, ...]:
     That value is 0, small, large, or lies between the ends of an integral, where a pole would.
     """
     seeds = [Model(seed) for seed in _MANY]
-    bound = set().union(*(_names(sign) for sign in expression.atoms(sp.Integral, sp.Limit)))
-    free = sorted((s for s in expression.free_symbols - bound if s.is_Symbol and not s.is_integer), key=str)
+    bound = set().union(*(_names(sign) for sign in expression.atoms(sp.Integral, sp.Limit, sp.Sum, sp.Product)))
+    symbols = sorted((s for s in expression.free_symbols - bound if s.is_Symbol), key=str)
+    free, whole = ([s for s in symbols if bool(s.is_integer) is kind] for kind in (False, True))
     values = [*_OWN, *_between(expression)]
     own = [
         Model(6 + k, (), {symbol: float(value)})
         for symbol in free if not isinstance(symbol, sp.Dummy)
         for k, value in enumerate(values) if fits(value, symbol)
     ]  # fmt: skip
-    return (*seeds, *own[:_MOST_PROBES], *_on_poles(expression, free))
+    lengths = [Model(40 + n, (), {symbol: n}) for symbol in whole for n in (1, 0, 6) if fits(sp.Integer(n), symbol)]
+    special = chain(_on_poles(expression, symbols), _where_terms_vanish(expression, free))
+    return (*seeds, *own[:_MOST_PROBES], *lengths[:_MOST_PROBES], *islice(special, _MOST_PROBES))
 
 
 def _on_poles(expression: Any, free: Sequence[Any]) -> Iterator[Model]:
@@ -393,18 +398,50 @@ def _on_poles(expression: Any, free: Sequence[Any]) -> Iterator[Model]:
             continue
         name = integral.limits[0][0]
         divided = [p.base for p in integral.function.atoms(sp.Pow) if not p.exp.is_nonnegative and p.base.has(name)]
-        for place, symbol, base in product(_between(integral)[:2], free, divided):
-            if not base.is_polynomial(symbol) or not base.has(symbol):
-                continue
-            for k, root in enumerate(sp.roots(base.subs(name, place), symbol)):
-                model = Model(50 + k)
-                try:
-                    value = _real(model.value(root))
-                except NoValueError:
-                    continue
-                if fits(sp.Rational(str(round(value, 12))), symbol):
-                    model.numbers[symbol] = value
-                    yield model
+        places = _between(integral)
+        for symbol, base in product(free, divided):
+            inside = [*_whole_between(integral, base, symbol), *places] if symbol.is_integer else places[:2]
+            for place in inside:
+                yield from _at_roots(base.subs(name, place), symbol)
+
+
+def _whole_between(integral: Any, base: Any, symbol: Any) -> list[sp.Rational]:
+    """Return places at which a divisor vanishes for an integer value of a parameter, as far as the ends are numbers."""
+    name, low, high = integral.limits[0]
+    if not (low.is_number and high.is_number and low.is_finite and high.is_finite and base.is_polynomial(name, symbol)):
+        return []
+    found = []
+    for n in range(-12, 13):
+        if fits(sp.Integer(n), symbol):
+            found += [root for root in sp.roots(base.subs(symbol, n), name) if root.is_real and low < root < high]
+    return found[:2]
+
+
+def _where_terms_vanish(expression: Any, free: Sequence[Any]) -> Iterator[Model]:
+    """Yield models in which the coefficient of a limit's variable, or what stands beside it, is 0."""
+    for limit in expression.atoms(sp.Limit):
+        name = limit.args[1]
+        for part in sp.preorder_traversal(limit.args[0]):
+            if isinstance(part, sp.Add | sp.Mul) and part.has(name) and part.is_polynomial(name):
+                for coefficient in sp.Poly(part, name).coeffs():
+                    for symbol in free:
+                        yield from _at_roots(coefficient, symbol)
+
+
+def _at_roots(polynomial: Any, symbol: Any) -> Iterator[Model]:
+    """Yield models in which an expression vanishes that is a polynomial in a symbol, whose value it gives."""
+    if not polynomial.has(symbol) or not polynomial.is_polynomial(symbol):
+        return
+    for k, root in enumerate(sp.roots(polynomial, symbol)):
+        model = Model(50 + k)
+        try:
+            value = _real(model.value(root))
+        except NoValueError:
+            continue
+        near = sp.Rational(str(round(value, 12)))
+        if fits(near, symbol):
+            model.numbers[symbol] = int(near) if symbol.is_integer else value
+            yield model
 
 
 _OWN = [sp.Rational(*pair) for pair in ((0, 1), (1, 4), (-1, 4), (5, 1), (-5, 1))]

@@ -76,10 +76,11 @@ def bound_symbols(line: Any) -> set[Any]:
     >>> sorted(map(str, bound_symbols(sp.Integral(x, (x, 0, 1)) + sp.Limit(1 / y, y, sp.oo))))
     ['x', 'y']
     """
-    return set().union(*(_bound_by(sign) for sign in exact(line).atoms(*BINDERS)))
+    return set().union(*(bound_by(sign) for sign in exact(line).atoms(*BINDERS)))
 
 
-def _bound_by(sign: Any) -> set[Any]:
+def bound_by(sign: Any) -> set[Any]:
+    """Return the symbols, components and entries that a sign binds."""
     if isinstance(sign, sp.Limit):
         return {sign.args[1]}
     if isinstance(sign, sp.Derivative | sp.Subs | sp.Lambda):
@@ -93,7 +94,7 @@ def guard(line: Any, old: Any, new: Any, own: Any = frozenset(), name: str = "va
     own : symbols of `new` that stand for what is at their place in `old`, and so may be bound.
     """
     held = {sign for sign in line.atoms(*BINDERS) if _occurs_in(sign, old)}
-    bound = set().union(*(_bound_by(sign) for sign in held))
+    bound = set().union(*(bound_by(sign) for sign in held))
     if isinstance(old, sp.Symbol) and old in bound:
         raise ValueError(f"{name}: expected {old} to be free, and a sign of the line binds it: {line}")
     free = exact(new).free_symbols - set(own)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import sympy as sp
@@ -30,14 +29,16 @@ from linewise.derive.calculus import (
     hyperbolic,
     integrate,
     linear_integral,
+    places_between,
     power_reduction,
     series,
     substitution,
     take_limit,
 )
+from linewise.derive.entailment import declared, may_be, moments_of, not_negative
 from linewise.derive.exact import exact
 from linewise.derive.expectation import E, RandomVariable, Var, is_random, random_atoms
-from linewise.derive.models import has_other_sign, refutation
+from linewise.derive.models import has_other_sign, refutation, verdicts
 from linewise.derive.normal_form import Reductions, normal_form
 from linewise.derive.notation import non_negative
 from linewise.derive.rule import Rewrite, Rule, bound_symbols, guard, made, places
@@ -112,55 +113,17 @@ def moments(known: Mapping[Any, Any], words: str) -> Rule:
     >>> moments({E(q[i]): 0}, "mean 0").rewrite(E(q[m]) + 1)
     1
     """
-    patterns = [(_factors(key.args[0]), exact(value)) for key, value in known.items() if isinstance(key, E)]
-    if len(patterns) != len(known) or not patterns:
+    if not known or not all(isinstance(key, E) for key in known):
         raise ValueError(f"known: expected expectations E(...) as keys, got {list(known)}")
-
-    def value_of(factors: tuple[sp.Expr, ...]) -> sp.Expr | None:
-        target = [f for factor in factors for f in _factors(factor)]
-        found = (_match(pattern, value, target) for pattern, value in patterns)
-        return next((value for value in found if value is not None), None)
-
     assumes = [Assumption("moment", key, exact(value), _indices(key.args[0]), words) for key, value in known.items()]
     for assumption in assumes:
         _respect_sign(assumption.left, assumption.right)
-    return made(words, _reduction(moments=value_of), assumes=assumes)
+    return made(words, _reduction(moments=moments_of(known)), assumes=assumes)
 
 
 def _indices(expression: sp.Expr) -> frozenset[Any]:
     """The symbols at the places of components, which stand for any place."""
     return frozenset(i for part in expression.atoms(sp.Indexed) for i in part.indices if i.is_Symbol)
-
-
-def _factors(product: sp.Expr) -> list[sp.Expr]:
-    """The factors of a product, a positive integer power written out."""
-    out: list[sp.Expr] = []
-    for factor in sp.Mul.make_args(product):
-        base, exponent = factor.as_base_exp()
-        out += [base] * int(exponent) if exponent.is_Integer and exponent > 0 else [factor]
-    return out
-
-
-def _match(pattern: list[sp.Expr], value: sp.Expr, target: list[sp.Expr]) -> sp.Expr | None:
-    """The value with the pattern's indices replaced by those of the target, or None where it does not fit."""
-    if len(pattern) != len(target):
-        return None
-    for order in permutations(target):
-        indices: dict[Any, Any] = {}
-        if all(_fits(p, t, indices) for p, t in zip(pattern, order, strict=True)):
-            return value.xreplace(indices)
-    return None
-
-
-def _fits(pattern: sp.Expr, target: sp.Expr, indices: dict[Any, Any]) -> bool:
-    if not (isinstance(pattern, sp.Indexed) and isinstance(target, sp.Indexed)):
-        return pattern == target
-    if pattern.base != target.base or len(pattern.indices) != len(target.indices):
-        return False
-    return all(
-        indices.setdefault(p, t) == t if p.is_Symbol else p == t
-        for p, t in zip(pattern.indices, target.indices, strict=True)
-    )
 
 
 #: Var[X] = E[X^2] - E[X]^2.
@@ -271,16 +234,30 @@ def definition(symbol: Any, value: Any, words: str = "") -> Rule:
         return made(words, put, tells=True, assumes=[assumption, *signs])
     if len(own) != len([a for a in symbol.args if a.is_Symbol]):
         raise ValueError(f"symbol: expected different arguments, got {symbol}")
+    _respect_sign(symbol, value)
 
     def rewrite(line: sp.Expr) -> sp.Expr:
         if any(f.func == symbol.func for f in line.atoms(AppliedUndef)):
             guard(line, symbol, value, own)
+        for f in line.atoms(AppliedUndef):
+            if f.func == symbol.func and _meets(symbol.args, f.args):
+                _require_declared(symbol.args, f.args, bound_symbols(line))
         return line.replace(
             lambda e: isinstance(e, AppliedUndef) and e.func == symbol.func and _meets(symbol.args, e.args),
             lambda e: _with_arguments(value, dict(zip(symbol.args, e.args, strict=True))),
         )
 
     return made(words, rewrite, tells=True, assumes=[Assumption("definition", symbol, value, own, words)])
+
+
+def _require_declared(own: Sequence[Any], arguments: Sequence[Any], bound: set[Any]) -> None:
+    """Take for granted that arguments are what the symbols are declared to be in whose place they stand."""
+    for symbol, argument in zip(own, arguments, strict=True):
+        if not may_be(argument, symbol):
+            raise ValueError(f"{symbol}: expected an argument that is {' and '.join(declared(symbol))}, got {argument}")
+        if symbol.is_Symbol and not argument.free_symbols & bound:
+            for needed in _weakest([Assumption(k, argument) for k in declared(symbol) if k in SIGNS]):  # type: ignore[arg-type]
+                require(needed, note=True)
 
 
 def _used_for_all(line: Any, assumptions: Sequence[Assumption], own: frozenset[Any]) -> None:
@@ -321,23 +298,29 @@ def _respect_assumptions(values: Mapping[Any, Any], certain: bool = False) -> li
     needed = []
     for symbol, value in values.items():
         value = exact(value)
-        for name in ("integer", "real", "positive", "nonnegative", "negative", "nonpositive", "nonzero"):
+        for name in ("real", *declared(symbol)):
             wanted, given = getattr(symbol, f"is_{name}"), getattr(value, f"is_{name}")
             if wanted and (given is False or (certain and not given)):
                 raise ValueError(f"{symbol}: expected a value that is {name}, got {value}")
-            if wanted and not given and name != "real":
+            if wanted and not given and name in SIGNS:
                 needed.append(Assumption(name, value))  # type: ignore[arg-type]
         _respect_sign(symbol, value)
+    return [n for n in _weakest(needed) if not (n.kind == "nonnegative" and non_negative(n.left))]
+
+
+def _weakest(needed: Sequence[Assumption]) -> list[Assumption]:
+    """Return what is assumed of one value, without what follows from the rest of it."""
     kinds = {n.kind for n in needed}
     weaker = (
         {"nonnegative", "nonzero"} if "positive" in kinds else {"nonpositive", "nonzero"} if "negative" in kinds else ()
     )
-    return [n for n in needed if n.kind not in weaker and not (n.kind == "nonnegative" and non_negative(n.left))]
+    return [n for n in needed if n.kind not in weaker]
 
 
 def _respect_sign(left: sp.Expr, right: sp.Expr) -> None:
     """Refuse a value whose sign the left side cannot have."""
-    if has_other_sign(right, left) or (non_negative(left) and right.is_negative):
+    seen = not_negative(left) if isinstance(left, E | Var) else non_negative(left)
+    if has_other_sign(right, left) or (seen and right.is_negative):
         raise ValueError(f"{left}: expected a value of its sign, got {right}, which has the other one")
 
 
@@ -356,6 +339,8 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
         _respect_assumptions(values, certain=_SURE)
         if any(is_random(v) for v in values.values()):
             raise ValueError("at: expected values that are not random")
+        if wrong := [s for s in values if not isinstance(s, sp.Symbol | sp.Indexed) or is_random(s)]:
+            raise ValueError(f"at: expected symbols that are not random, got {wrong[0]}")
         for symbol, value in values.items():
             guard(start, symbol, value, name="at")
             guard(result, symbol, value, name="at")
@@ -367,6 +352,7 @@ def derived(chain: Any, words: str = "", *, at: Sequence[Mapping[Any, Any]] = ({
             new = line.subs(left, right)
             if new != line:
                 guard(line, left, right, left.free_symbols, "chain")
+                _used_for_all(line, assumes, left.free_symbols)
                 line = new
         return line
 
@@ -402,6 +388,8 @@ def hypothesis(left: Any, right: Any, words: str, *, for_all: Sequence[Any] = ()
     own = places(left) | frozenset(for_all)
     if (left.is_number and right.is_number) or left == right:
         raise ValueError(f"left: expected an equation that may hold or not, got {left} = {right}")
+    if left in for_all:
+        raise ValueError(f"for_all: expected no {left}, of which one value is assumed")
     if _is_loose(right, own) and not _is_loose(left, ()):
         raise ValueError(f"right: expected nothing random for {left}, which is a constant, got {right}")
     if isinstance(left, RandomVariable) and not _is_loose(right, ()):
@@ -462,12 +450,23 @@ def _respect_law(variable: Any, density: sp.Expr, low: Any, high: Any) -> None:
         raise ValueError(f"variable: expected a RandomVariable, got {variable}")
     if random_atoms(density) - {variable}:
         raise ValueError(f"density: expected nothing random but {variable}, got {density}")
-    if (variable.is_nonnegative and low.is_negative) or (variable.is_nonpositive and high.is_positive):
+    if variable.is_integer:
+        raise ValueError(f"variable: expected one that can take every value, got the integer {variable}")
+    if (variable.is_nonnegative and low.is_extended_negative) or (
+        variable.is_nonpositive and high.is_extended_positive
+    ):
         raise ValueError(f"low, high: expected values that {variable} can take, got from {low} to {high}")
     at = sp.Dummy("x", real=True)
     mass = sp.Integral(density.xreplace({variable: at}), (at, low, high))
-    if words := refutation(mass, sp.Integer(1), "=", ()):
+    told = [*verdicts(mass, sp.Integer(1), "=", ())]
+    if density.has(AppliedUndef) and not told:
+        return  # it is compared where the function is defined
+    if any(told) or not told:
+        words = next(filter(None, told), "none that a number could be found for")
         raise ValueError(f"density: expected the mass 1 from {low} to {high}, got {words}")
+    for place in places_between(low, high):
+        if words := refutation(sp.Integer(0), density.xreplace({variable: place}), "<=", ()):
+            raise ValueError(f"density: expected one that is never negative, got {words} at {variable} = {place}")
 
 
 def telescoping(term: Any, index: sp.Symbol) -> Rule:
@@ -570,4 +569,11 @@ def induction(base: Any, step: Any, index: sp.Symbol, words: str = "by induction
     held = [replace(a, every=a.every | {index}) if index in a.free_symbols else a
             for a in step.assumptions if a != proved[0]]  # fmt: skip
     assumes = [*base.assumptions, *held]
-    return made(words, lambda line: line.xreplace({left: right}), assumes=assumes, states=[(left, right)])
+
+    def put(line: sp.Expr) -> sp.Expr:
+        if line.has(left):
+            guard(line, left, right, left.free_symbols, "step")
+            _used_for_all(line, assumes, left.free_symbols)
+        return line.xreplace({left: right})
+
+    return made(words, put, assumes=assumes, states=[(left, right)])

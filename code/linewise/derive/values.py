@@ -499,7 +499,7 @@ def draw(symbol: Any, key: Any, seed: int) -> sp.Rational:
     integer = symbol.is_integer
     for _ in range(200):
         if integer and symbol.is_positive:  # the length of a sum
-            number = sp.Integer(draws.choice((2, 3, 4) if seed >= 0 else (2, 3)))
+            number = sp.Integer(draws.choice((2, 3, 4) if seed >= 0 else (1,) if seed == -1 else (1, 2, 3)))
         elif integer:  # an index: small, so that two of them meet
             number = sp.Integer(draws.choice((1, 2, 0) if symbol.is_nonnegative else (1, 2)))
         elif seed < 0:
@@ -611,7 +611,8 @@ def _gauss(function: Callable[[Any], Any], low: Any, high: Any, pieces: int, ctx
             with np.errstate(all="ignore"):
                 parts = np.array(weights) * function(np.array(places))
             parts = _without_tails(np.array(places), parts)
-            return float(np.sum(parts)), float(np.sum(np.abs(parts)))
+            total = np.sum(parts)
+            return (complex(total) if np.iscomplexobj(total) else float(total)), float(np.sum(np.abs(parts)))
         except MoreDigitsError:
             raise
         except (ArithmeticError, ValueError, TypeError, NoValueError):

@@ -6,7 +6,8 @@ A notebook loads the claims of its chapter and hands each one its evidence:
 >>> from linewise.derive import identity
 >>> from linewise.ledger import Claim
 >>> x = sp.Symbol("x")
->>> claim = Claim("x/square", "A square", "beyond 5.1", "The square is $x^2+2x+1$.", "proved", scope="for all $x$")
+>>> claim = Claim("x/square", "A square", "beyond 5.1", "The square is $x^2+2x+1$.", "proved", scope="for all $x$",
+...               shows=[{"left": "(x + 1)**2", "equals": "x**2 + 2*x + 1"}])
 >>> square = identity((x + 1) ** 2, x**2 + 2 * x + 1, because="expand", mistake=("no middle term", x**2 + 1))
 >>> print(claim.prove(square))
 [proved] x/square (beyond 5.1): The square is $x^2+2x+1$.

@@ -17,6 +17,7 @@ from linewise.entries import meant, not_text, wrong_keys
 from linewise.ledger import sentences
 from linewise.ledger.card import Card, anchor_of
 from linewise.ledger.evidence import Evidence, LedgerError, Z, agreement, derived
+from linewise.ledger.theorem import Theorem, entry_of, read_theorems, unpinned
 
 OUTCOMES = ("supported", "contradicted", "undecided")
 _ID = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
@@ -28,6 +29,8 @@ CLAIMS_SUFFIX = ".claims.yml"
 #: The fields that a card shows, and its record holds, beside the id.
 SHOWN = ("title", "place", "reading", "verdict", "outcome", "holds", "grade", "scope")
 _NEEDED = ("title", "place", "reading", "verdict")
+#: Fields that are lists of texts; a card does not show them.
+_LISTS = ("words",)
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
 #: Which further field a claim needs, by the check that gives its verdict; no other claim may have it.
@@ -38,6 +41,9 @@ _OWN = {
     "outcome": ("measure",),
     "reason": ("none",),
 }
+#: The checks that take derivations, and so the claims that may say what these show.
+_DERIVES = ("prove", "confirm", "define", "amend", "refute")
+_PINS = ("shows", "how")
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,10 @@ class Claim:
     scope : for proved claims, what the proof covers.
     outcome : for measured claims: supported, contradicted or undecided.
     reason : for claims that are not decided, why no code decides them.
+    words : the entries of the lexicon that it uses (`linewise.ledger.lexicon`).
+    shows : what the derivations show that the check is given, in their order (`linewise.ledger.theorem`); the check
+        refuses a derivation that shows anything else. From a claims file, or in Python, a list of mappings.
+    how : how they give the claim, in words; where they are several it is needed.
     conventions : the book's: which verdicts and grades there are, and how its places are written.
     """
 
@@ -66,11 +76,15 @@ class Claim:
     scope: str | None = None
     outcome: str | None = None
     reason: str | None = None
+    shows: tuple[Theorem, ...] = ()
+    how: str | None = None
     chapter: str = ""
+    words: tuple[str, ...] = ()
     conventions: Conventions = field(default_factory=standard, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, optional in ((f.name, f.default is None) for f in fields(self) if f.name != "conventions"):
+        texts = [f for f in fields(self) if f.name not in ("shows", "conventions", *_LISTS)]
+        for name, optional in ((f.name, f.default is None) for f in texts):
             value = getattr(self, name)
             if not isinstance(value, str) and not (optional and value is None):
                 raise LedgerError(f"{name}: {not_text(value)}")
@@ -84,6 +98,7 @@ class Claim:
         for place in self.places:
             if not known.place_pattern.fullmatch(place) and not _BEYOND.fullmatch(place):
                 raise LedgerError(f"{self.id}: place: expected {known.examples} or 'beyond ...', got {place!r}")
+        self._read_pins()
         allowed = {"grade": tuple(known.grades), "outcome": OUTCOMES}
         for name, checks in _OWN.items():
             given, due = getattr(self, name), known.verdicts[self.verdict].check in checks
@@ -97,6 +112,20 @@ class Claim:
             given = getattr(self, name)
             if given and given not in among:
                 raise LedgerError(f"{self.id}: {name}: expected one of {', '.join(among)}, got {given!r}")
+
+    def _read_pins(self) -> None:
+        """Read what the derivations show; how several of them give the claim must be said."""
+        try:
+            object.__setattr__(self, "shows", read_theorems(self.shows))
+        except LedgerError as error:
+            raise LedgerError(f"{self.id}: {error}") from None
+        given = next((name for name in _PINS if getattr(self, name)), "")
+        if given and self.conventions.verdicts[self.verdict].check not in _DERIVES:
+            raise LedgerError(f"{self.id}: {given}: no derivation decides a claim that is {self.verdict}")
+        if len(self.shows) > 1 and not self.how:
+            raise LedgerError(f"{self.id}: how: expected words on how the {len(self.shows)} theorems give the claim")
+        if self.how and not self.shows:
+            raise LedgerError(f"{self.id}: how: expected with shows alone, and there is none")
 
     @property
     def places(self) -> list[str]:
@@ -179,6 +208,10 @@ class Claim:
         if self.verdict not in given:
             gives = " or ".join(given) or f"no verdict of this book ({check})"
             raise LedgerError(f"{self.id}: the claims file says {self.verdict}, the check gives {gives}")
+        shown = tuple(Theorem.of(e.block) for e in evidence if e.block)
+        if wrong := unpinned(self.shows, shown):
+            more = f"if this is what the claim says, its entry has\n{entry_of(shown)}" if shown else "leave shows out"
+            raise LedgerError("\n".join([*(f"{self.id}: {said}" for said in wrong), more]))
         return Card({"claim": self.id, **self.shown}, evidence, self.conventions)
 
 
@@ -273,16 +306,36 @@ class _UniqueKeys(TABLES):
 def _claim(key: Any, fields: Any, path: Path, conventions: Conventions) -> Claim:
     if not isinstance(key, str):  # 5.10 without quotes is the number 5.1
         raise LedgerError(f"{path}: {key}: expected a claim's id in quotes, got {type(key).__name__}")
-    if wrong := wrong_keys(fields, _NEEDED, tuple(_OWN)):
+    if wrong := wrong_keys(fields, _NEEDED, (*_OWN, *_PINS, *_LISTS)):
         raise LedgerError(f"{path}: {key}: {wrong}")
+    if "shows" in fields and not fields["shows"]:
+        raise LedgerError(f"{path}: {key}: shows: expected a list of theorems, got {fields['shows']!r}")
+    found: dict[str, Any] = {"chapter": path.name.removesuffix(CLAIMS_SUFFIX), "conventions": conventions}
     for name, value in fields.items():
-        if not isinstance(value, str) or not value.strip():  # an empty field is None, and 5.1 without quotes a number
+        if name == "shows":
+            found[name] = value
+        elif name in _LISTS:
+            found[name] = _texts(value, f"{path}: {key}: {name}")
+        elif not isinstance(value, str) or not value.strip():  # an empty field is None, and 5.1 without quotes a number
             raise LedgerError(f"{path}: {key}: {name}: {not_text(value)}")
-    text = {name: " ".join(value.split()) for name, value in fields.items()}
+        else:
+            found[name] = " ".join(value.split())
     try:
-        return Claim(id=key, chapter=path.name.removesuffix(CLAIMS_SUFFIX), conventions=conventions, **text)
+        return Claim(id=key, **found)
     except LedgerError as error:
         raise LedgerError(f"{path}: {error}") from None
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    """Return the texts of a list, each of which stands in it once."""
+    if not isinstance(value, list) or not value:
+        raise LedgerError(f"{where}: expected a list of texts, got {value!r}")
+    for number, text in enumerate(value):
+        if not isinstance(text, str) or not text.strip():
+            raise LedgerError(f"{where}: {not_text(text)}")
+        if text in value[:number]:
+            raise LedgerError(f"{where}: {text}: stands twice")
+    return tuple(value)
 
 
 def _evidence(value: Any) -> Evidence:

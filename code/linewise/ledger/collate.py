@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from linewise.conventions import conventions_of
+from linewise.derive import display
 from linewise.ledger.card import MIME
 from linewise.ledger.claims import CLAIMS_SUFFIX, SHOWN, Claim, each, load_claims
 from linewise.ledger.evidence import LedgerError
+from linewise.ledger.theorem import Theorem, unpinned
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ def audit(root: str | Path) -> list[str]:
     """Return what is wrong with the ledger; an empty list is a clean bill.
 
     A claim without an executed check, a check that names no claim, a check of which the claims file now says something
-    else, an id or a check that stands twice, and two cards of one anchor are each a problem.
+    else, a derivation that is not the one it pins, an id or a check that stands twice, and two cards of one anchor are
+    each a problem.
     """
     problems: list[str] = []
     owners: dict[str, Path] = {}
@@ -71,14 +74,27 @@ def records_of(notebook: Path) -> list[dict[str, Any]]:
     """Return the verdict records in the stored outputs of a notebook, in order."""
     if not notebook.is_file():
         return []
-    with _expected(notebook):
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        outputs = [o for c in cells if c["cell_type"] == "code" for o in c["outputs"]]
-        found = [o["data"][MIME] for o in outputs if MIME in o.get("data", {})]
+    found = [data[MIME] for data in _outputs(notebook) if MIME in data]
     for record in found:
         if not isinstance(record, dict) or not {"claim", "verdict"} <= set(record):
             raise LedgerError(f"{notebook}: expected a record with its claim and verdict, got {record!r}")
     return found
+
+
+def _theorems(notebook: Path) -> dict[str, Theorem]:
+    """Return what the derivations in a notebook's outputs show, by the fingerprints that cards name."""
+    outputs = _outputs(notebook)
+    with _expected(notebook):
+        chains = [data[display.MIME] for data in outputs if display.MIME in data]
+        chains += [chain for data in outputs if MIME in data for chain in data[MIME].get("derivations", ())]
+        return {display.fingerprint(chain): Theorem.of_record(chain) for chain in chains}
+
+
+def _outputs(notebook: Path) -> list[dict[str, Any]]:
+    """Return the data of the stored outputs of a notebook, in order."""
+    with _expected(notebook):
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        return [o.get("data", {}) for c in cells if c["cell_type"] == "code" for o in c["outputs"]]
 
 
 def prose_of(notebook: Path) -> list[tuple[str, str]]:
@@ -106,6 +122,7 @@ def _expected(notebook: Path) -> Iterator[None]:
 def _audit_chapter(path: Path, claims: dict[str, Claim]) -> Iterator[str]:
     notebook = _notebook(path)
     records = records_of(notebook)
+    theorems = _theorems(notebook) if records else {}
     checked = [r["claim"] for r in records]
     for key, claim in claims.items():
         if not claim.is_decided:
@@ -121,6 +138,12 @@ def _audit_chapter(path: Path, claims: dict[str, Claim]) -> Iterator[str]:
         elif judged.is_decided and (stale := [name for name in SHOWN if judged.shown.get(name) != record.get(name)]):
             differ = "the claims file and the stored check differ; execute the chapter anew"
             yield f"{judged.id}: {', '.join(stale)}: {differ}"
+        elif judged.is_decided:
+            with _expected(notebook):
+                named = [e["derivation"] for e in record.get("evidence", ()) if e["kind"] == "derivation"]
+            if all(name in theorems for name in named):
+                filed = tuple(theorem.as_recorded for theorem in judged.shows)
+                yield from (f"{judged.id}: {said}" for said in unpinned(filed, tuple(theorems[n] for n in named)))
 
 
 def _unchecked(notebook: Path) -> str:

@@ -390,7 +390,7 @@ def _mentions_of(of: _Of, letter: str, text: str, known: _Known) -> Iterator[str
 def _prose(root: Path, claims: list[Claim], conventions: Conventions) -> Iterator[tuple[str, str]]:
     """Yield every text of the book that may name a section or an equation, and where it is."""
     for claim in claims:
-        parts = (claim.title, claim.reading, claim.holds, claim.scope, claim.reason)
+        parts = (claim.title, claim.reading, claim.holds, claim.scope, claim.how, claim.reason)
         yield f"claim {claim.id}", "\n".join(part for part in parts if part)
     folders = (conventions.chapters, *conventions.texts)
     for page in [*root.glob("*.md"), *_below(root, folders, "md")]:

@@ -88,7 +88,7 @@ def agreement(
     observed: Any,
     expected: Any,
     *,
-    mistake: tuple[str, Any],
+    mistake: tuple[str, Any] | list[tuple[str, Any]],
     tolerance: Any = None,
     because: str = "",
     of: str = "",
@@ -98,8 +98,8 @@ def agreement(
     observed : an `Estimate` with positive standard errors, which give the tolerance (`Z` of them), or
         numbers with an explicit `tolerance` and the reason for it in `because`: "rounding of ten additions".
     expected : numbers of the same shape, or a single one.
-    mistake : a name and the values of a wrong version, of the same shape or a single one. Every entry must
-        agree with `expected`; at least one must disagree with the mistake.
+    mistake : a name and the values of a wrong version, of the same shape or a single one, or a list of several.
+        Every entry must agree with `expected`; at least one must disagree with each mistake.
     """
     _words(because, "because", blank=True)
     _words(of, "of", blank=True)
@@ -111,7 +111,7 @@ def agreement(
             )
         values = _numbers(observed.value, "observed")
         errors = _like(values, observed.standard_error, "observed: standard_error")
-        if np.any(errors == 0):
+        if np.any(errors <= 0):
             raise LedgerError(
                 f"observed: expected positive standard errors, got {_brief(errors)}; "
                 "exact numbers take tolerance=0 and a reason"
@@ -132,20 +132,26 @@ def agreement(
         bound = _like(values, tolerance, "tolerance")
         if np.any(bound < 0):
             raise LedgerError(f"tolerance: expected non-negative numbers, got {bound}")
-    name, wrong = _named(mistake)
-    wanted, missed = _like(values, expected, "expected"), _like(values, wrong, "mistake")
-    off = np.abs(values - wanted)
-    agrees, passes = np.all(off <= bound), np.all(np.abs(values - missed) <= bound)
-    given = () if isinstance(observed, Estimate) else (observed, expected, wrong, tolerance)
-    exact = [x for x in map(_fractions, given) if x is not None]
-    if len(exact) == 4:  # doubles would take neighbours beyond 2^53 for equal
-        seen, right, false, slack = np.broadcast_arrays(*exact)
-        agrees, passes = (bool(np.all(abs(seen - other) <= slack)) for other in (right, false))
-    if not agrees:
+    mistakes = [_named(pair) for pair in (mistake if isinstance(mistake, list) and mistake else [mistake])]
+    wanted, missed = _like(values, expected, "expected"), [_like(values, wrong, "mistake") for _, wrong in mistakes]
+
+    def within(other: Any, others: np.ndarray) -> bool:
+        given = () if isinstance(observed, Estimate) else (observed, other, tolerance)
+        exact = [x for x in map(_fractions, given) if x is not None]
+        if len(exact) == 3:  # doubles would take neighbours beyond 2^53 for equal
+            seen, right, slack = np.broadcast_arrays(*exact)
+            return bool(np.all(abs(seen - right) <= slack))
+        return bool(np.all(np.abs(values - others) <= bound))
+
+    if not within(expected, wanted):
         numbers = f"observed {_brief(values)}, expected {_brief(wanted)}"
+        off = np.abs(values - wanted)
         raise LedgerError(f"{numbers}: off by {_brief(off)}, allowed {_brief(bound)} ({because})")
-    if passes:
-        raise LedgerError(f"the mistake {name!r} ({_brief(missed)}) passes the same check, so the check shows nothing")
+    for (name, wrong), false in zip(mistakes, missed, strict=True):
+        if within(wrong, false):
+            raise LedgerError(
+                f"the mistake {name!r} ({_brief(false)}) passes the same check, so the check shows nothing"
+            )
     parts: dict[str, Any] = {"of": of} | ({"count": values.size} if values.size > 1 else {})
     if isinstance(observed, Estimate):
         one = values.size == 1 and not np.ndim(observed.value)
@@ -154,7 +160,8 @@ def agreement(
     else:
         parts["observed"] = _summary(values)
         allowed = {"tolerance": _summary(bound), "because": because}
-    parts |= {"expected": _summary(wanted), **allowed, "mistake": {"name": name, "value": _summary(missed)}}
+    first, *more = [{"name": name, "value": _summary(false)} for (name, _), false in zip(mistakes, missed, strict=True)]
+    parts |= {"expected": _summary(wanted), **allowed, "mistake": first} | ({"neighbours": more} if more else {})
     return Evidence("agreement", parts)
 
 
@@ -204,22 +211,27 @@ def counterexample(
 
     def compare(instance: Mapping[str, Any], other: Any, slack: Any) -> tuple[bool, Any, Any]:
         left, right = quantity(**instance), other(**instance) if callable(other) else other
-        if slack == 0 and any(isinstance(x, float | np.floating) for x in (left, right)):
+        if tol == 0 and any(isinstance(x, float | np.floating) for x in (left, right)):
             raise TypeError("tolerance: expected a positive number for floating-point values, got 0")
         a, b = _exact_number(left, "quantity"), _exact_number(right, "required")
         return bool(_RELATIONS[relation](a, b, slack)), left, right
 
-    holds, observed, claimed = compare(at, required, tol)
+    # A strict relation must fail as the numbers stand: what cannot be told from its limit has not broken it.
+    strict = relation in {"<", ">"}
+    holds, observed, claimed = compare(at, required, 0 if strict and tol else tol)
     place = where or sentences.instance(_parts(at))
     if holds:
         raise LedgerError(f"not a counterexample: {_show(observed)} {relation} {_show(claimed)} holds at {place}")
+    if obeys is not None and all(
+        name in at and np.array_equal(_plain(at[name]), _plain(v)) for name, v in obeys.items()
+    ):
+        raise LedgerError("obeys: expected another instance than the one at which the sentence fails, got the same")
     parts: dict[str, Any] = {"of": of} | ({"where": where} if where else {"at": _parts(at)})
     parts |= {"observed": _part(observed), "relation": relation, "required": _part(claimed)}
     if tol:
         parts["tolerance"] = _part(tolerance)
     if instead is not None:
-        slack = tol if relation in {"==", "<=", ">="} else -tol
-        passes, _, corrected = compare(at, instead, slack)
+        passes, _, corrected = compare(at, instead, tol)
         if not passes:
             raise LedgerError(f"the corrected statement fails as well: {observed} {relation} {corrected} at {place}")
         parts["instead"] = _part(corrected)
@@ -227,6 +239,8 @@ def counterexample(
         passes, kept, limit = compare(obeys, required, tol)
         if not passes:
             raise LedgerError(f"obeys: the sentence fails there too: {_show(kept)} {relation} {_show(limit)}")
+        if all(name in at and np.array_equal(_plain(at[name]), _plain(given)) for name, given in obeys.items()):
+            raise LedgerError("obeys: expected another instance than the one at which the sentence fails, got the same")
         parts["obeys"] = {"at": _parts(obeys), "observed": _part(kept)}
     return Evidence("counterexample", parts)
 
@@ -252,10 +266,14 @@ def observation(
     for estimate, argument in ((observed, "observed"), (absent, "null")):
         if not isinstance(estimate, Estimate) or np.ndim(estimate.value):
             raise TypeError(f"{argument}: expected one Estimate, got {type(estimate).__name__}")
-        if float(estimate.standard_error) == 0:
+        _numbers(estimate.value, f"{argument}: value")
+        error = float(_numbers(estimate.standard_error, f"{argument}: standard_error"))
+        if error <= 0:
             raise LedgerError(
-                f"{argument}: expected a positive standard error, got 0; what cannot vary is no measurement"
+                f"{argument}: expected a positive standard error, got {error:g}; what cannot vary is no measurement"
             )
+    if absent is observed:
+        raise LedgerError(f"null: expected another estimate than the observed one, got {name!r} for both")
     if _side(absent, relation, reference) == "supported":
         seen = sentences.estimate(_estimate(absent))
         raise LedgerError(f"the null {name!r} ({seen}) comes out as supported too, so the check shows nothing")
@@ -361,6 +379,10 @@ def _like(values: np.ndarray, other: Any, argument: str) -> np.ndarray:
 def _parts(at: Mapping[str, Any]) -> list[list[Any]]:
     """Return an instance as pairs: a notebook sorts the keys of what it stores, and the order would be lost."""
     return [[name, _part(given)] for name, given in at.items()]
+
+
+def _plain(value: Any) -> np.ndarray:
+    return np.asarray(value, dtype=object)
 
 
 def _part(value: Any) -> Any:

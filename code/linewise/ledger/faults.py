@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from linewise.conventions import FILE, book_of
-from linewise.ledger import coverage
+from linewise.ledger import coverage, lexicon
 from linewise.ledger.claims import each
 from linewise.ledger.collate import audit, collate
 
 
 def faults(root: str | Path) -> list[str]:
-    """Return what is wrong with a book: its conventions, its ledger and its coverage; an empty list is a clean bill.
+    """Return what is wrong with a book: its conventions, ledger, coverage and lexicon; an empty list is a clean bill.
 
     Raises `LedgerError` when claims, notebooks or tables are not well-formed, with a line for each.
     """
     unread = _no_conventions(Path(root).resolve())
     parts: list[Callable[[str | Path], list[Any]]] = [collate] if unread else [collate, coverage.read_sources]
     rows, *sources = each(lambda read: read(root), parts)
-    found = [*unread, *([] if rows else ["no claims in the book"]), *audit(root)]
+    found = [*unread, *([] if rows else ["no claims in the book"]), *audit(root), *lexicon.problems(root)]
     return found + (coverage.problems(root) if any(sources) else [])
 
 

@@ -119,12 +119,13 @@ def _agreement(parts: Parts, say: Saying) -> str:
     what = f"{parts['of']}: " if parts["of"] else ""
     count = f"{parts['count']:,} values, " if "count" in parts else ""
     told = f"observed {numbers(parts['observed'])}, expected {numbers(parts['expected'])}"
-    tolerance, mistake = parts["tolerance"], parts["mistake"]
+    tolerance, mistakes = parts["tolerance"], [parts["mistake"], *parts.get("neighbours", ())]
     if isinstance(tolerance, Mapping) and "standard_errors" in tolerance:
         within = f"to within {tolerance['standard_errors']:g} standard errors"
     else:
         within = f"{'exactly' if tolerance == 0 else f'to within {numbers(tolerance)}'} ({parts['because']})"
-    rejected = f"The same check rejects {mistake['name']} ({numbers(mistake['value'])})."
+    names = listed(f"{mistake['name']} ({numbers(mistake['value'])})" for mistake in mistakes)
+    rejected = f"The same check rejects {names}."
     return f"{what}{count}{told}; they agree {within}. {rejected}"
 
 

@@ -4,6 +4,7 @@ r"""Extensions of Sphinx that show what the ledger knows: ``extensions: [linewis
   its lines; a builder without scripts sets both.
 * The pages ``ledger``, ``errata`` and ``coverage`` include a template of the same name, ``{% include "ledger.md" %}``;
   readers filter and sort them in their browser. ``linewise_filled_pages`` names further pages that use the templates.
+* The page that the conventions name for the lexicon includes ``lexicon.md``, and the role ``{word}`` links to it.
 * The roles ``{verdict}``, ``{card}`` and ``{claims}`` and the directive ``{claim-entry}`` serve them and any page.
 * A displayed equation with a ``\tag`` has an address, ``#equation-5.1.5``, and an entry in the index.
 
@@ -19,7 +20,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from linewise.pages import claim_filter, displays, ledger_pages, numbered_equations, print_cards
+from linewise.pages import claim_filter, displays, ledger_pages, lexicon_page, numbered_equations, print_cards
 
 
 def publish(app: Sphinx, config: Config) -> None:
@@ -34,6 +35,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", publish)
     app.add_css_file("verdicts.css")
     app.add_js_file("derivations.js")
-    for part in (numbered_equations, ledger_pages, displays, claim_filter, print_cards):
+    for part in (numbered_equations, ledger_pages, lexicon_page, displays, claim_filter, print_cards):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

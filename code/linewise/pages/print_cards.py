@@ -31,7 +31,7 @@ from linewise.pages.displays import shown
 #: How characters become LaTeX: `encode` of the writer.
 Encode = Callable[[str], str]
 #: Where a long formula may be broken, at the level of its outermost brackets.
-OPERATORS = re.compile(r"[+\-=<>]|\\(?:le|ge|leq|geq|approx|pm|cdot|times|odot|in|to)(?![A-Za-z])")
+OPERATORS = re.compile(r"[+\-=<>]|:=|\\(?:le|ge|leq|geq|approx|pm|cdot|times|odot|in|to)(?![A-Za-z])")
 OPENING, CLOSING = {"{", r"\left", r"\begin"}, {"}", r"\right", r"\end"}
 
 
@@ -41,7 +41,7 @@ def tokens(tex: str) -> list[str]:
     >>> tokens(r"a_{1} + \frac{b}{2}")
     ['a', '_', '{', '1', '}', ' ', '+', ' ', '\\frac', '{', 'b', '}', '{', '2', '}']
     """
-    return re.findall(r"\\[A-Za-z]+|\\.|.", tex, re.DOTALL)
+    return re.findall(r"\\[A-Za-z]+|\\.|:=|.", tex, re.DOTALL)
 
 
 def pieces(tex: str) -> list[str]:
@@ -51,6 +51,8 @@ def pieces(tex: str) -> list[str]:
     ['= a', '+ \\left(b + c\\right) d', '- \\frac{e + 1}{2}']
     >>> pieces(r"= -a \le 2 \cdot - 3")  # a sign is no operator
     ['= -a', '\\le 2', '\\cdot - 3']
+    >>> pieces("a_j := b - c")
+    ['a_j', ':= b', '- c']
     """
     cut, depth, before = [""], 0, ""
     for token in tokens(tex):
