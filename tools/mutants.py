@@ -44,7 +44,7 @@ MUTATED = (
 SPARED = {"figures", "symbols"}
 #: The folders whose tests are run.
 TESTS = tuple(Path("tests", folder) for folder in ("package", "engine", "laboratory"))
-LEAST_KILLED, TIMEOUT = 0.95, 300
+LEAST_KILLED, TIMEOUT = 0.97, 300
 #: What takes seconds to import, and is not of the book.
 LIBRARIES = ("scipy.stats", "scipy.optimize", "sympy", "matplotlib.pyplot", "torch")
 

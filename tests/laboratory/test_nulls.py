@@ -39,7 +39,7 @@ def test_differences_are_of_runs_side_by_side_and_the_last_of_an_odd_number_is_l
 def test_what_all_runs_of_a_setting_share_cancels() -> None:
     rng = np.random.default_rng(1)
     runs = rng.normal(size=(2, 6))
-    np.testing.assert_allclose(same_setting(runs + [[7.0], [-30.0]]), same_setting(runs), atol=1e-12)
+    np.testing.assert_allclose(same_setting(runs + np.array([[7.0], [-30.0]])), same_setting(runs), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_null_can_fail_whatever_the_number_of_runs() -> None:
         observation(found, ">", 0, null=("same setting, another run", null), units="6 runs", of="the difference")
 
 
-# The cards of the chapter on recall ------------------------------------------------------------------------------------
+# The cards of the chapter on recall -----------------------------------------------------------------------------------
 
 
 def cell_of(chapter: str, name: str) -> str:
@@ -141,7 +141,7 @@ def test_an_undecided_card_is_not_issued_where_every_kind_gains(monkeypatch) -> 
         recall(["039"], gains, monkeypatch)
 
 
-# The cards of the chapter on few data ----------------------------------------------------------------------------------
+# The cards of the chapter on few data ---------------------------------------------------------------------------------
 
 
 def few_data(card: str, change: Callable[[Row, np.random.Generator], Row], monkeypatch) -> None:
@@ -176,7 +176,7 @@ def test_a_card_on_few_data_is_issued_with_the_effect_and_not_without_it(card: s
         few_data(card, frozen_gain, monkeypatch)
 
 
-# The cards on heads ----------------------------------------------------------------------------------------------------
+# The cards on heads ---------------------------------------------------------------------------------------------------
 
 
 def of_heads(effect: float, trend: float, *shape: int) -> np.ndarray:

@@ -48,6 +48,7 @@ def test_a_pattern_is_nearest_to_itself_and_batches_keep_their_axes() -> None:
     P = fixed_patterns(9)
     D = positional.distances(P.reshape(7, 1, 9, 9), P)
     assert D.shape == (7, 1, 7)
+    np.testing.assert_allclose(positional.distance(P.reshape(7, 1, 9, 9), P[2]), D[..., 2], atol=1e-12)
     assert [PATTERNS[k] for k in D[:, 0].argmin(axis=-1)] == list(PATTERNS)
     np.testing.assert_allclose(np.diagonal(D[:, 0]), 0, atol=1e-12)
 

@@ -40,8 +40,8 @@ SHUFFLED = (32, 256)
 #: Sizes m on all heads at hand, and their lengths in tokens.
 HEAD_SIZES = (32, 64, 128, 256)
 HEAD_LENGTHS = {"encoder": 304, "encoder, half": 304, "decoders": 128}
-#: The heads on which methods are compared at equal error: a method's size is the smallest from which on the median error
-#: of one half of these heads is at most the level. The other half judges it.
+#: The heads on which methods are compared at equal error: a method's size is the smallest from which on the median
+#: error of one half of these heads is at most the level. The other half judges it.
 RACE, LEVEL = "encoder, half", 0.15
 #: The size of a method that does not reach the level.
 OTHERWISE = 256
@@ -179,9 +179,11 @@ def smallest_size(rows: Iterable[dict[str, Any]], method: str, level: float = LE
     name = _twin(method) or method
     errors: dict[int, list[float]] = {}
     for row in rows:
-        if (row["measure"], row["method"]) == ("error on a head", name):
-            if public_measures.group_of(row["inputs"]) == RACE and public_measures.choosing(row["inputs"]):
-                errors.setdefault(row["m"], []).append(row["value"])
+        kind = row["inputs"]
+        if (row["measure"], row["method"]) != ("error on a head", name) or public_measures.group_of(kind) != RACE:
+            continue
+        if public_measures.choosing(kind):
+            errors.setdefault(row["m"], []).append(row["value"])
     smallest = 0
     for m in sorted(errors, reverse=True):
         if not statistics.median(errors[m]) <= level:
@@ -367,8 +369,8 @@ def _circumstances(path: Path, threads: int, packages: Sequence[str] = ()) -> di
     return {
         "versions": versions, "machine": platform.machine(), "processor": _processor(), "cores": os.cpu_count(),
         "threads": threads, "repeats": REPEATS, "seeds": SEEDS, "matrix_seeds": MATRIX_SEEDS, "head_seeds": HEAD_SEEDS,
-        "error_length": ERROR_LENGTH,
-        "matrix_length": MATRIX_LENGTH, "long_length": LONG_LENGTH, "race": RACE, "level": LEVEL,
+        "error_length": ERROR_LENGTH, "matrix_length": MATRIX_LENGTH, "long_length": LONG_LENGTH, "race": RACE,
+        "level": LEVEL,
     }  # fmt: skip
 
 

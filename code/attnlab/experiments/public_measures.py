@@ -270,7 +270,7 @@ def speed(method: str, kind: str, n: int, m: int, causal: bool, threads: int) ->
     """Time and memory of one call, measured in this process, which should be a fresh one.
 
     seconds : processor time of all threads, the shortest of two to ten calls after the first (the first itself if it
-        takes longer than `LONG`). Other processes of the machine lengthen it less than they lengthen the time of a clock.
+        takes longer than `LONG`). Other processes lengthen it less than they lengthen the time of a clock.
     mebibytes : the peak of the resident memory of the process within the first call, less what it was before. What an
         earlier call gave back to the heap and not to the system is used again without being counted.
 
