@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import axis_of, floats
+from attnmath.checks import axis_of, floats, in_range, silent
 
 
 def same_setting(values: Real[ArrayLike, "..."], axis: int = -1) -> Float[Numpy, "..."]:
@@ -28,5 +28,6 @@ def same_setting(values: Real[ArrayLike, "..."], axis: int = -1) -> Float[Numpy,
     pairs = runs.shape[-1] // 2
     if not pairs:
         raise ValueError(f"values: expected at least 2 runs of each setting, got {runs.shape[-1]}")
-    found = runs[..., 0 : 2 * pairs : 2] - runs[..., 1 : 2 * pairs : 2]
+    with silent():
+        found = in_range(runs[..., 0 : 2 * pairs : 2] - runs[..., 1 : 2 * pairs : 2], "values")
     return np.moveaxis(found, -1, axis)

@@ -653,7 +653,7 @@ def test_an_agreement_may_be_off_by_its_tolerance_and_no_more() -> None:
     [("==", 1.5, 1.25), ("==", 0.5, 0.75), ("<=", 1.5, 1.25), (">=", 0.5, 0.75), ("<", 1.0, 0.5), (">", 1.0, 1.5)],
 )
 def test_a_relation_leaves_its_tolerance_to_the_sentence(relation: str, breaks: float, holds: float) -> None:
-    """At most and at least allow for the tolerance; less and more are broken where the numbers themselves break them."""
+    """At most and at least allow for the tolerance; less and more are broken where the numbers break them."""
     far = {"==": 1.0, "<=": -9.0, ">=": 9.0, "<": -9.0, ">": 9.0}[relation]
     words = {"relation": relation, "required": 1.0, "tolerance": 0.25, "obeys": {"x": far}, "of": "x"}
     assert counterexample(lambda x: x, {"x": breaks}, **words)

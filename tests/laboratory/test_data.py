@@ -28,7 +28,8 @@ def listed(readme: str) -> dict[str, tuple[str, str]]:
 
 def columns(readme: str, table: str) -> list[tuple[str, str]]:
     """The columns of a table with their meanings, as the page has them."""
-    section = readme.partition(f"### `{table}`")[2].partition("\n###")[0]
+    sections = [part for part in readme.split("\n### ") if f"`{table}`" in part.partition("\n")[0]]
+    section = sections[0].partition("\n## ")[0] if sections else ""
     return re.findall(r"^\| `(\w+)` \| [^|]*\| ([^|]+) \|$", section, re.MULTILINE)
 
 

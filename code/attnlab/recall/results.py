@@ -33,20 +33,23 @@ class Cell(NamedTuple):
     runs: tuple[Row, ...]
 
 
-def load_results(name: str = "recall") -> list[Row]:
-    """A table that ships with the package, a row for each run, after checking its hash.
-
-    name : "recall", or "division" for softmax with and without the division of its scores by sqrt(d_k).
+def load_results() -> list[Row]:
+    """The table that ships with the package, a row for each run, after checking its hash.
 
     >>> sorted({row["attention"] for row in load_results()})
     ['decay', 'elu+1', 'identity', 'relu^2', 'softmax']
     """
-    return TABLE.shipped(one_of(name, ("recall", "division"), "name"))
+    return TABLE.shipped("recall")
 
 
-def load_provenance(name: str = "recall") -> dict[str, Any]:
-    """The command, versions, devices and settings behind a shipped table, see `load_results`."""
-    return records.provenance(one_of(name, ("recall", "division"), "name"))
+def load_division() -> list[Row]:
+    """The same for the runs of softmax with and without the division of its scores by sqrt(d_k)."""
+    return TABLE.shipped("division")
+
+
+def load_provenance() -> dict[str, Any]:
+    """The command, versions, devices and settings behind the table of `load_results`."""
+    return records.provenance("recall")
 
 
 def best_cells(rows: Sequence[Row]) -> list[Cell]:
