@@ -268,7 +268,8 @@ class Statement:
                     yield text, "", Assumption("nonnegative", high - low + 1)
                 for d in total.function.atoms(sp.KroneckerDelta):
                     for here, other in permutations(d.args[:2]):
-                        if here == name and not other.free_symbols & bound:
+                        never = (high - other).is_negative or (other - low).is_negative  # would prove anything
+                        if here == name and not other.free_symbols & bound and not never:
                             at = self.whole(other, {})
                             yield (f"({self.whole(low, {})} <= {at} <= {self.whole(high, {})})%Z", "",
                                    Assumption("range", other, sp.Tuple(low, high)))  # fmt: skip
