@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from linewise.kernel.forms import PLACE, Forms, Sum, Turn, atom, deps, show, split
+from linewise.kernel.forms import PLACE, Forms, Sum, atom, deps, show, split
 from linewise.kernel.statement import OutsideError
 
 _MOST_INDICES = 4
@@ -19,7 +19,9 @@ _MOST_INDICES = 4
 class Binders(Forms):
     """The part of the search that splits sums, takes constants out of them, and puts their indices into an order."""
 
-    def bind(self, head: str, name: str, value: Any, turns: list[Turn], ends: tuple[str, ...]) -> tuple[Any, str]:
+    def bind(
+        self, head: str, name: str, value: Any, turns: list[tuple[str, str, str]], ends: tuple[str, ...]
+    ) -> tuple[Any, str]:
         """Return the form of a sign over what stands under it, and the tactic."""
         value = self.expand(value)
         ext = self.ext(head, ends)
@@ -78,7 +80,7 @@ class Binders(Forms):
         new = {s: atom(re.sub(rf"\b{name}\b", f"b{height}", s.name)) for s in value.free_symbols}
         return f"({head} (fun b{height} => {show(value.xreplace(new))}))"
 
-    def part(self, head: str, name: str, g: Any, ends: tuple[str, ...]) -> tuple[Any, list[Turn]]:
+    def part(self, head: str, name: str, g: Any, ends: tuple[str, ...]) -> tuple[Any, list[tuple[str, str, str]]]:
         """Return a sign over one product."""
         shown = f"({head} (fun {name} => {show(g)}))"
         if ends:

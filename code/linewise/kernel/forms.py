@@ -1,6 +1,7 @@
 """Forms of terms: values in which each sign that is no sum, product or power is a symbol, named as Coq writes it.
 
-Nothing here has to be trusted: what a form says of a term is proved by Coq before it is used.
+Nothing here has to be trusted: what a form says of a term is proved by Coq before it is used. A turn is a triple: two
+terms, and the tactic that proves them equal.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ import sympy as sp
 
 from linewise.kernel.statement import OutsideError, Scope, Statement
 
-#: An equation between two terms and the tactic that proves it.
-Turn = tuple[str, str, str]
 #: A place of a component, or an argument.
 PLACE = r"\w+(?:%Z)?|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?:%Z)?"
 _BOUND = re.compile(r"\b[iwx]\d+\b")
@@ -100,20 +99,20 @@ class Forms:
         """Return the last tactic: an identity of rational functions."""
         return "finish"
 
-    def use(self, turns: Sequence[Turn]) -> Iterator[str]:
+    def use(self, turns: Sequence[tuple[str, str, str]]) -> Iterator[str]:
         """Yield the tactics that prove some equations and rewrite by them, the longest first."""
-        seen: dict[str, Turn] = {}
+        seen: dict[str, tuple[str, str, str]] = {}
         for turn in turns:
             seen.setdefault(turn[0], turn)
         for left, right, tactic in sorted(seen.values(), key=lambda t: -len(t[0])):
             name = f"T{next(self.fresh)}"
             yield f"assert ({name} : {left} = {right}) by ({tactic}); try rewrite {name}"
 
-    def by(self, turns: Sequence[Turn]) -> str:
+    def by(self, turns: Sequence[tuple[str, str, str]]) -> str:
         """Return the tactic that rewrites by some equations and finishes."""
         return "; ".join([*self.use(turns), self.finish()])
 
-    def lookup(self, text: str) -> tuple[Any, list[Turn]]:
+    def lookup(self, text: str) -> tuple[Any, list[tuple[str, str, str]]]:
         """Return what a sign is by a premise, or the sign itself."""
         for pattern, value, name, names in self.known:
             found = pattern.fullmatch(text)
@@ -156,9 +155,9 @@ class Forms:
         names = {n: atom(f"(IZR {n})") for n in re.findall(r"[a-z]\d+", plain)}
         return sp.sympify(plain, locals=names)
 
-    def again(self, value: Any) -> tuple[Any, list[Turn]]:
+    def again(self, value: Any) -> tuple[Any, list[tuple[str, str, str]]]:
         """Look up the signs of a value."""
-        turns: list[Turn] = []
+        turns: list[tuple[str, str, str]] = []
         new = {}
         for s in sorted(value.free_symbols, key=lambda s: s.name):
             new[s], more = self.lookup(s.name)
@@ -184,6 +183,6 @@ class Forms:
             value = new
         return value
 
-    def turn(self, e: Any, scope: Scope) -> tuple[Any, list[Turn]]:
+    def turn(self, e: Any, scope: Scope) -> tuple[Any, list[tuple[str, str, str]]]:
         """Return a term's form, and the equations that lead to it."""
         raise NotImplementedError

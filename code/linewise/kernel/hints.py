@@ -73,7 +73,7 @@ class Search(Means, Elementary):
     def _kind(self, symbol: Any) -> str:
         return "Z" if self.st._is_whole(symbol) else "R"
 
-    def turn(self, e: Any, scope: Scope) -> tuple[Any, list[Turn]]:
+    def turn(self, e: Any, scope: Scope) -> tuple[Any, list[tuple[str, str, str]]]:
         """Return a term's form, and the equations that lead to it."""
         self.steps += 1
         if self.steps > 4000:

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from linewise.kernel.binders import Binders
-from linewise.kernel.forms import Turn, atom, show
+from linewise.kernel.forms import atom, show
 from linewise.kernel.statement import OutsideError, Premise
 
 
@@ -61,7 +61,7 @@ class Means(Binders):
             value, turns = self.moment(head, name, g)
         return value, turns[0][2] if turns else "reflexivity"
 
-    def part_of_mean(self, head: str, name: str, g: Any) -> tuple[Any, list[Turn]]:
+    def part_of_mean(self, head: str, name: str, g: Any) -> tuple[Any, list[tuple[str, str, str]]]:
         """Return the expectation of what stands under a sum, with the equation that says so."""
         if isinstance(self.expand(g), sp.Add):
             raise OutsideError("a sum under an expectation")
@@ -69,7 +69,7 @@ class Means(Binders):
         shown = f"({head} (fun {name} => {show(g)}))"
         return value, [(shown, show(self.expand(value)), proof)]
 
-    def moment(self, head: str, name: str, g: Any) -> tuple[Any, list[Turn]]:
+    def moment(self, head: str, name: str, g: Any) -> tuple[Any, list[tuple[str, str, str]]]:
         """Try the factors of an expectation in every order."""
         factors = [f.as_base_exp()[0] for f in sp.Mul.make_args(g)
                    for _ in range(int(f.as_base_exp()[1]) if f.as_base_exp()[1].is_Integer else 1)]  # fmt: skip
