@@ -15,7 +15,7 @@ import sympy as sp
 
 from linewise.derive.expectation import E, RandomVariable, Var
 from linewise.kernel.elementary import Elementary
-from linewise.kernel.forms import TooMuchError, Turn, pattern_of, show
+from linewise.kernel.forms import TooMuchError, pattern_of, show
 from linewise.kernel.means import Means
 from linewise.kernel.statement import OUTCOME, OutsideError, Premise, Scope, depth
 
