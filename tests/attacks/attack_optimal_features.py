@@ -111,7 +111,7 @@ def two_bounds(x: Array, y: Array, threshold: float = np.log(2) / 4):
 
 
 @attack(
-    "report/trigonometric-features",
+    "optimal_features/trigonometric",
     on=instances.vector_pairs.such_that(instances.moderate(4.0)),
     wrong={"for every negative score": lambda x, y: two_bounds(x, y, threshold=1e-12)},
 )
@@ -143,7 +143,6 @@ def unbounded(s: Array, limit: float = np.inf):
 
 
 @attack(
-    "report/favor-sharp",
     "optimal_features/gain",
     on=instances.numbers(s=(1.0, 1e12)),
     wrong={"at most 10": lambda s: unbounded(s, limit=10.0)},
@@ -191,7 +190,7 @@ tables = instances.square_matrices.such_that(
 
 
 @attack(
-    "report/favor-sharp",
+    "optimal_features/scale",
     on=tables,
     wrong={"the keys changed by M too": lambda M, X, Y: invariant(M, X, Y, inverse=False)},
 )

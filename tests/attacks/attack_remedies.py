@@ -134,7 +134,7 @@ def approximated(A: Array, extra: int = 1, by_rank: int = 0) -> object:
 
 
 @attack(
-    "note/performance",
+    "remedies/tails",
     on=instances.row_stochastic.such_that(lambda A: ((sigma(A) < 1e-14) | (sigma(A) > 1e-7)).all(axis=1)),
     wrong={
         "the first dropped value alone": lambda A: approximated(A, extra=0),
@@ -160,7 +160,7 @@ texts = (
 
 
 @attack(
-    "note/performance",
+    "remedies/tails",
     on=texts,
     wrong={"one less than the words": lambda S, words: repeated(words, S, lambda w: np.array(
         [len(set(one)) - 1 for one in w.tolist()]))},
@@ -246,7 +246,7 @@ def under_a_pattern(mask: Array, S: Array, less: int = 0, almost_all: bool = Tru
 
 @attack(
     "theorem-structural-rank",
-    "note/sparse",
+    "remedies/structural-rank",
     on=square,
     wrong={
         "one less": lambda mask, S: under_a_pattern(mask, S, less=1),
@@ -280,7 +280,7 @@ def from_queries_and_keys(mask: Array, d_k: int, less: int = 0, product: bool = 
 
 @attack(
     "theorem-structural-rank",
-    "note/sparse",
+    "remedies/structural-rank",
     on=square,
     wrong={
         "one less, one dimension": lambda mask, S: from_queries_and_keys(mask, 1, less=1),
@@ -354,7 +354,7 @@ def projected(Q: Array, K: Array, E: Array, F: Array, less: int = 0) -> object:
 
 @attack(
     "note/residual",
-    "note/bottleneck",
+    "remedies/one-pass-and-latents",
     "proposition-latents",
     on=of_projections,
     wrong={"one less": lambda Q, K, E, F: projected(Q, K, E, F, less=1)},
@@ -381,7 +381,7 @@ def in_blocks(Q: Array, K: Array, V: Array, shared: bool = True) -> object:
 
 
 @attack(
-    "note/bottleneck",
+    "remedies/one-pass-and-latents",
     on=instances.attention.such_that(instances.moderate(100)),
     wrong={"each block with its own reference": lambda Q, K, V: in_blocks(Q, K, V, shared=False)},
 )
