@@ -261,7 +261,7 @@ def pulled_back(A, G, factor):
 
 @attack(
     "theorem-gradient-factors",
-    "5.5.3/condition-gradients",
+    "condition_number/gradient-bounds",
     on=gradient_cases,
     wrong={
         "never enlarged": lambda A, G: pulled_back(A, G, lambda n: 1.0),
@@ -282,7 +282,7 @@ def through_scores(A, G, factor):
 
 @attack(
     "theorem-gradient-factors",
-    "5.5.3/condition-gradients",
+    "condition_number/gradient-bounds",
     on=gradient_cases,
     wrong={"a quarter": lambda A, G: through_scores(A, G, 0.25)},
 )
@@ -376,7 +376,7 @@ positive = instances.numbers(s=(1e-3, 30.0))
 
 
 @attack(
-    "5.5.3/scaling-condition",
+    "condition_number/two-tokens",
     on=positive,
     wrong={
         "s in place of s/2": lambda s: two_tokens(s, lambda s: 1 / np.tanh(s)),

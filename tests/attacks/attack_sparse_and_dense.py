@@ -184,7 +184,7 @@ def stable(A: Array, share) -> object:
 
 @attack(
     "theorem-stable-rank",
-    "5.5.5/sparse-low-rank",
+    "sparse_and_dense/no-hubs",
     on=instances.row_stochastic,
     wrong={"the hubs forgotten": lambda A: stable(A, lambda k, c: k), "the rows forgotten": lambda A: stable(
         A, lambda k, c: c)},
