@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from attnmath.operator.attention import softmax
 
 
+@cache
 def torch_or_skip() -> Any:
     """Return torch, or skip the test where the optional library is not installed."""
     return pytest.importorskip(

@@ -142,14 +142,14 @@ def numbers(result: Any) -> list[np.ndarray]:
     return [np.asarray(result)] if not (callable(result) or isinstance(result, str | bool | type(None))) else []
 
 
-def sensitivity(name: str, arguments: Mapping[str, Any]) -> list[np.ndarray]:
-    """Return how far a result in float64 moves, per unit, if its floating arguments move relatively.
+def sensitivity(name: str, arguments: Mapping[str, Any], result: Any) -> list[np.ndarray]:
+    """Return how far the result in float64 moves, per unit, if its floating arguments move relatively.
 
     Each argument moves as a whole, and by random signs; what single moves do adds up. Rows of probabilities are
     normalised again.
     """
     step, rng = 1e-6, np.random.default_rng(1)
-    base = numbers(FUNCTIONS[name](**renewed(arguments)))
+    base = numbers(result)
     total = [np.zeros(part.shape) for part in base]
     for key in array_axes(FUNCTIONS[name]):
         for signs in (None, *rng.integers(0, 2**31, 1 if getattr(arguments[key], "size", 0) > 1000 else 3)):

@@ -77,6 +77,8 @@ def mixture(A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"]) -
     momentum = 1.0
     for _ in range(_STEPS):
         moved = _onto_simplex(ahead - step * (ahead @ gram - inner))
+        if np.array_equal(moved, ahead) and np.array_equal(moved, found):
+            break  # every further step gives the same
         faster = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         ahead, found, momentum = moved + (momentum - 1) / faster * (moved - found), moved, faster
     return found
@@ -149,10 +151,9 @@ def _grouped(entries: Floats, group: NDArray[Any], count: int) -> Floats:
 
 def _onto_simplex(x: Floats) -> Floats:
     """Nearest points with non-negative coordinates that sum to 1."""
-    ordered = -np.sort(-x, axis=-1)
+    ordered = np.sort(x, axis=-1)[..., ::-1]
     excess = (np.cumsum(ordered, axis=-1) - 1) / np.arange(1, x.shape[-1] + 1)
-    last = (ordered > excess).sum(axis=-1, keepdims=True) - 1
-    projected: Floats = np.maximum(x - np.take_along_axis(excess, last, axis=-1), 0)
+    projected: Floats = np.maximum(x - excess.max(axis=-1, keepdims=True), 0)  # rises until all others are 0
     return projected
 
 
