@@ -49,7 +49,7 @@ LEFT_OUT = {"cost.peak_memory", "experiments.sparsity_benchmark.microseconds"}
 NAMES = sorted(set(formats.FUNCTIONS) - LEFT_OUT)
 #: Arguments of long calls beside those that grow: chunks as large as a user has them.
 LONG: dict[str, Any] = {"causal": False, "block": 4096, "chunk": 4096, "masks": np.ones((3, 3), bool)}
-#: Functions that are long at so many entries (a square matrix, a loop in Python, a series for each); others get 100,000.
+#: Functions that are long at so many entries (a square matrix, a loop, a series for each); others get 100,000.
 LONGEST = {
     **dict.fromkeys(("cost.counted_attention", "cost.counted_linear_attention"), 30),
     **dict.fromkeys(("mechanisms.counted_pattern", "mechanisms.counted_positive_features"), 300),
