@@ -16,7 +16,6 @@ import importlib
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import sys
@@ -115,6 +114,8 @@ def pass_in_a_fork(tests: list[Path]) -> bool:
     child = os.fork()
     if not child:
         try:
+            import resource  # which Windows lacks, as it lacks forks
+
             os.setsid()
             resource.setrlimit(resource.RLIMIT_CPU, (TIMEOUT, TIMEOUT))  # of its own work: others may hold it up
             signal.alarm(10 * TIMEOUT)
