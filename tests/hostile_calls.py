@@ -157,6 +157,7 @@ LEFT_OUT = {
     "experiments.public_implementations.load_provenance": "no argument",
     "experiments.public_implementations.main": "reads the command line",
     "recall.__main__.main": "reads the command line",
+    "recall.results.load_division": "no argument",
     "recall.results.load_results": "no argument",
     "recall.results.load_provenance": "no argument",
     "recall.training.run": "trains: see test_recall",

@@ -951,12 +951,27 @@ def _assigned(a: Assumption, told: Mapping[Any, Any]) -> tuple[Any, Any] | None:
             if isinstance(left, sp.Symbol) and left.is_integer and right.is_integer is None:
                 return None
             return None if _is_symmetry(left, right) else (left, right)
-        if a.kind == "definition" or sp.sympify(right).has(_head(left)) or _head(left) in told:
+        if a.kind == "definition" or left in sp.sympify(right).atoms(type(left)):
+            continue
+        again = [other for other, _, _ in told.get(_head(left), ())]
+        if isinstance(left, AppliedUndef):
+            again += [other for other in sp.sympify(right).atoms(AppliedUndef) if other.func == left.func]
+        if again and not all(_are_steps(left, other) for other in again):
+            continue
+        if sp.sympify(right).has(_head(left)) and not isinstance(left, sp.Indexed | AppliedUndef):
             continue
         if isinstance(left, sp.Symbol) and left.is_integer and right.is_integer is None:
             continue
         return left, right
     return None
+
+
+def _are_steps(one: Any, two: Any) -> bool:
+    """Return whether these are two places of one function, whatever the numbers: F(n) and F(n + 1), F(1) and F(n)."""
+    if not isinstance(one, AppliedUndef) or len(one.args) != 1:
+        return False
+    step = one.args[0] - two.args[0]
+    return bool(step.is_Integer and step) or one.args[0].is_Integer or two.args[0].is_Integer
 
 
 def _is_symmetry(left: Any, right: Any) -> bool:

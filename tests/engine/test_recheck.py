@@ -30,6 +30,18 @@ OUT_OF_SIGHT = {
     "an integral split into parts that diverge": "a part has no number",
     "a sum with half-integer ends": "such a sum has no terms that one could add",
     "a telescoping sum run backwards": "such a range has no terms that one could add",
+    "two letters of one name": "each line is right of two letters; what is refused is that a page shows one",
+    "two random numbers of one name": "right of the two; what is refused is that a page shows one",
+    "a random vector and a vector of one name": "right of the two; what is refused is that a page shows one",
+    "an index with the name of a length": "right of the two; what is refused is that a page shows one",
+    "a mean differentiated by its value": "a name that a moment ties to the letter is drawn apart from it",
+    "divided by a mean that is 0": "the moment and its opposite are solved to within rounding",
+    "divided by a variance that is 0": "the variance and its opposite are solved to within rounding",
+    "a function and another slope": "a derivative is told, and not what it is the derivative of",
+    "a sum that is wrong for one term": "no model draws the length 1 here",
+    "a limit that is wrong for one parameter": "no model draws this one value of the parameter",
+    "a pole at an integer parameter": "no model draws this one value of the parameter",
+    "a logarithm of what is not positive": "the logarithm is continued into the plane on both sides",
 }
 #: False programs that pass: what is false there is the gap, and not the line.
 SILENT = {

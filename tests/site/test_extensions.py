@@ -358,18 +358,16 @@ def test_the_lexicon_is_shown_and_linked(tmp_path):
     (tmp_path / "linewise.yml").write_text("lexicon: {table: few.yml, page: words}", encoding="utf-8")
     (tmp_path / "few.yml").write_text(LEXICON, encoding="utf-8")
     (tmp_path / "chapters" / "c.claims.yml").write_text(FEW, encoding="utf-8")
-    ledger = "# L\n\n" + '{% include "ledger.md" %}'
-    pages = {"words": "# W\n\n" + '{% include "lexicon.md" %}', "ledger": ledger, "chapters/c": "# C\n"}
+    pages = {"words": "# W\n\n" + '{% include "lexicon.md" %}', "chapters/c": "# C\n"}
     listed = "# A\n\n{word}`few` {word}`fwe`\n\n```{toctree}\n" + "\n".join(pages) + "\n```\n"
     html, warnings = build(tmp_path, CONFIGURATION + "\nlinewise_filled_pages = ['words']\n", a=listed, **pages)
     assert "word: no entry 'fwe' of the lexicon; there are few" in warnings and warnings.count("ERROR") == 1
-    made = {name: BeautifulSoup((tmp_path / "out" / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
-            for name in ("words", "ledger")}  # fmt: skip
-    [entry] = words(made["words"], "#word-few")
+    [entry] = words(
+        BeautifulSoup((tmp_path / "out" / "words.html").read_text(encoding="utf-8"), "html.parser"), "#word-few"
+    )
     assert entry.startswith("few, a few (几个) It is") and "With it: not decided 5.1/few: refuted" in entry
     assert "Read otherwise: not decided 5.1/few: ten < n In 1 claim: not decided" in entry
     assert 'href="words.html#word-few"' in html
-    assert [str(a["href"]) for a in made["ledger"].select(".claim-entry a.word-link")] == ["words.html#word-few"]
 
 
 def test_unknown_cards_and_verdicts_are_reported(tmp_path):
