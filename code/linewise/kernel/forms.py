@@ -68,8 +68,8 @@ def split(term: Any, name: str) -> tuple[Any, Any]:
     return sp.Mul(*(f for f, in_ in pairs if not in_)), sp.Mul(*(f for f, in_ in pairs if in_))
 
 
-def pattern_of(text: str, names: Sequence[str]) -> re.Pattern[str]:
-    """Return the pattern of a term in which some names stand for any place."""
+def pattern_of(text: str, names: Sequence[str]) -> str:
+    """Return the regular expression of a term in which some names stand for any place."""
     pattern, met = "", set()
     for part in re.split(rf"\b({'|'.join(names)})\b", text) if names else [text]:
         if part not in names:
@@ -77,7 +77,7 @@ def pattern_of(text: str, names: Sequence[str]) -> re.Pattern[str]:
         else:
             pattern += rf"(?P={part})" if part in met else rf"(?P<{part}>{PLACE})"
             met.add(part)
-    return re.compile(pattern)
+    return pattern
 
 
 class Forms:

@@ -68,7 +68,7 @@ class Search(Means, Elementary):
         uses = [re.sub(r"try rewrite (\w+)$", r"try rewrite \1 in H", u) for u in self.use([*turns, *more])]
         tactics += [*uses, "solve_for H"]
         self.setup.append(f"assert ({name} : {f'forall {kinds}, ' if names else ''}{goal}) by ({'; '.join(tactics)})")
-        self.known.append((pattern_of(one.name, names), value, name, names))
+        self.known.append((re.compile(pattern_of(one.name, names)), value, name, names))
 
     def _kind(self, symbol: Any) -> str:
         return "Z" if self.st._is_whole(symbol) else "R"
