@@ -32,7 +32,7 @@ def shapes_are(Q: Array, K: Array, V: Array, rows: int, columns: int) -> Array:
 
 
 @attack(
-    "5.1.2/shapes",
+    "query_match_aggregate/rectangular",
     on=instances.attention,
     wrong={"as many keys as queries": lambda Q, K, V: shapes_are(Q, K, V, Q.shape[1], Q.shape[1])},
 )
@@ -220,7 +220,7 @@ def linear_in_each(W_Q, W_K, x, z, y, a, b):
 
 
 @attack(
-    "5.1.1/nonlinear-matching",
+    "query_match_aggregate/bilinear",
     on=combined,
     wrong={
         "the score of a token with itself is linear": lambda W_Q, W_K, x, z, y, a, b: same_score(
@@ -254,7 +254,7 @@ between = combined.such_that(moderate(10))
 
 
 @attack(
-    "5.1.1/nonlinear-matching",
+    "query_match_aggregate/bilinear",
     on=between,
     wrong={
         "after a nonlinear layer as well": lambda W_Q, W_K, x, z, y, a, b: at_most(
