@@ -179,8 +179,8 @@ def test_no_known_text_is_told_by_its_words() -> None:
         ("chapters/operator/softmax.ipynb", "[gradients](gradients.ipynb)", "[gradients](projections.ipynb)"),
         (
             "guide/findings.ipynb",
-            "on gradients](../chapters/operator/gradients",
-            "on gradients](../chapters/operator/cost",
+            "on the softmax](../chapters/operator/softmax",
+            "on the softmax](../chapters/operator/cost",
         ),
         ("chapters/matrix/experts.ipynb", "[its chapter](effective_rank.ipynb)", "[its chapter](rank.ipynb)"),
         ("chapters/matrix/rank.ipynb", "later chapter](low_rank_computation", "later chapter](low_rank"),
