@@ -362,6 +362,12 @@ def test_the_pruning_command_goes_on_where_it_was(
     assert "pruning: expected the columns kind, case, removed," in said and "got ['a', 'b']" in said
 
 
+def test_units_with_the_weights_of_the_removed_heads_are_removed() -> None:
+    units = prune._without_units(np.asarray([0, 1, 2, 4]), 8, 4, np.random.default_rng(0))
+    assert units.shape == (4, 32) and set(units.flat) == {0, 1}
+    assert (units == 0).sum(axis=1).tolist() == [0, 4, 8, 16]
+
+
 def test_near_keys_are_counted_from_the_predicted_character() -> None:
     order = np.arange(5)
     found = experiment.near_keys(order, 2, in_text=False)
@@ -379,6 +385,19 @@ def test_the_locality_table_is_the_one_of_its_record() -> None:
     equal = experiment.near_keys(np.arange(33), experiment.NEAR, in_text=False) / np.arange(1, 33)[:, None]
     assert all(row.near_equal == pytest.approx(equal.sum(axis=1).mean(), abs=1e-4) for row in rows)
     assert all(row.near == row.near_in_text for row in rows if row.form != "scattered")
+
+
+def test_locality_reads_the_weights_of_a_decoder() -> None:
+    torch_or_skip()
+    from attnlab.heads import decoder
+
+    settings = decoder.Settings(0, layers=2, heads=2, width=12, context=5, steps=3, batch=4)
+    ids = np.random.default_rng(3).integers(3, size=200)
+    model, windows = decoder.train(settings, ids, 3), ids[:24].reshape(4, 6)
+    again = load.TrainedDecoder({name: value.numpy() for name, value in model.state_dict().items()}, 2, "abc")
+    A, bits = experiment._measured(model, windows, settings)
+    np.testing.assert_allclose(A, removal.attention(again, windows).mean(axis=(0, 1, 2)), atol=1e-6)
+    assert bits == pytest.approx(removal.bits(again, windows).mean(), rel=1e-5)
 
 
 def test_the_locality_command_goes_on_where_it_was(

@@ -30,6 +30,7 @@ from attnlab.records import replace
 from attnlab.threads import one_thread
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import flag, integers, positive_integer
+from attnmath.operator.attention import attention_weights, causal_mask
 
 if TYPE_CHECKING:
     from attnlab.heads.decoder import Decoder, Settings
@@ -168,9 +169,8 @@ def _measured(model: Decoder, windows: np.ndarray, settings: Settings) -> tuple[
     total = np.zeros((settings.context, settings.context))
     for window in windows:
         Q, K = (array.astype(float) for array in model.queries_and_keys(torch.from_numpy(window[:-1])))
-        S = Q @ K.swapaxes(-1, -2) / (settings.width // settings.heads) ** 0.5
-        A = np.where(np.tri(settings.context, dtype=bool), np.exp(S - S.max(axis=-1, keepdims=True)), 0)
-        total += (A / A.sum(axis=-1, keepdims=True)).mean(axis=(0, 1)) / len(windows)
+        A = attention_weights(Q, K, mask=causal_mask(settings.context))
+        total += A.mean(axis=(0, 1)) / len(windows)
     with torch.no_grad():
         logits = model(torch.from_numpy(windows[:, :-1])).flatten(0, 1)
         loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(windows[:, 1:]).flatten())

@@ -145,6 +145,17 @@ def _cases(kind: str) -> Iterator[tuple[str, int, int]]:
         yield from ((kind, draw, removed) for draw in range(draws) for removed in range(1, 17))
 
 
+def _without_units(by_layer: np.ndarray, width: int, heads: int, rng: np.random.Generator) -> np.ndarray:
+    """1 for each unit of a layer that stays, and 0 for as many units as have the weights of so many heads.
+
+    A head has 4 width d_k weights, a unit 2 width and a bias: about 2 d_k units have as many as a head.
+    """
+    units = np.ones((len(by_layer), 4 * width))
+    for row, many in zip(units, by_layer, strict=True):
+        row[rng.permutation(len(row))[: 2 * many * width // heads]] = 0
+    return units
+
+
 class _Study:
     """What the rows share: the windows, the order of the heads, and what replaces them."""
 
@@ -192,11 +203,7 @@ class _Study:
         if kind == "directions":
             return {"kept": removal.projected(self.decoder, by_layer * width // self.decoder.heads, rng=rng)}
         if kind == "units":
-            # A head has 4 width d_k weights, a unit 2 width and a bias: about 2 d_k units have as many.
-            units = np.ones((self.decoder.layers, 4 * width))
-            for row, many in zip(units, by_layer, strict=True):
-                row[rng.permutation(len(row))[: 2 * many * width // self.decoder.heads]] = 0
-            return {"units": units}
+            return {"units": _without_units(by_layer, width, self.decoder.heads, rng)}
         if kind.startswith("mean"):
             return {"patterns": {head: self.mean[head] for head in gone}}
         if kind.startswith("pattern"):
