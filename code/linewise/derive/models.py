@@ -375,7 +375,7 @@ def diverges(line: Any, assumptions: tuple[Assumption, ...]) -> str:
         held = [*_in_force(sign, assumptions)]
         lost = [m for m in held or _probes(sign) if _has_no_end(m, sign) and not _divides_by_0(m, sign)]
         if lost and (held or len(lost) == len(_probes(sign))):
-            return f"{sign}, which does not converge{_where(lost[0])}"
+            return f"{sign}, which does not converge{_where(lost[0], sign.free_symbols)}"
     return ""
 
 
@@ -529,8 +529,8 @@ def _between(expression: Any) -> list[sp.Rational]:
     return places
 
 
-def _where(model: Model) -> str:
-    names = {str(k): v for k, v in model.numbers.items() if isinstance(k, sp.Symbol)}
+def _where(model: Model, among: Any = None) -> str:
+    names = {str(k): v for k, v in model.numbers.items() if isinstance(k, sp.Symbol) and (among is None or k in among)}
     at = ", ".join(f"{name} = {EXACT.nstr(EXACT.convert(v), 4)}" for name, v in sorted(names.items())[:6])
     return f" at {at}" if at else ""
 
