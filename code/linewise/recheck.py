@@ -410,6 +410,8 @@ class Model:
         for cut in range(_CUTS - self.finer):
             nodes = [(x, w * self.of(density, {atom: x})) for x, w in _nodes(*ends, cut + self.finer)]
             mass = sum(w for _, w in nodes)
+            if any(abs(CTX.im(p)) > 1e-20 or CTX.re(p) < -1e-20 for _, p in nodes):
+                raise NoModelError(f"{atom} has a density that is negative somewhere")
             if abs(mass - 1) < 1e-15:
                 self.nodes[atom, self.finer] = nodes
                 return nodes

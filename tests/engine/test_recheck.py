@@ -119,6 +119,13 @@ def test_a_law_has_mass_one(door: None) -> None:
     assert told.kind == "no model" and "mass 2.0" in told.words
 
 
+def test_a_law_is_negative_nowhere(door: None) -> None:
+    density = sp.Rational(3, 2) - 3 * X**2
+    law = made("a law", lambda e: e, assumes=[Assumption("law", X, sp.Tuple(density, -1, 1))])
+    told = check(identity(E(X**2), sp.Integral(t**2 * density.subs(X, t), (t, -1, 1)), law))
+    assert told.kind == "no model" and "negative somewhere" in told.words
+
+
 def test_it_cannot_see_a_denominator_that_vanishes_at_points(door: None) -> None:
     assert check(identity((x**2 - x) / (x - 1), x, because="algebra")).kind == "confirmed"
 
