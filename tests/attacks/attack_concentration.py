@@ -77,6 +77,26 @@ def S_lies_between_its_bounds(x, c):
     return between(x, c, 1 / np.sqrt(x.shape[1]), 1.0)
 
 
+def split_at(x, part, factor=2.0, counted=True):
+    """S^2 against its bound by the number of entries above a border, which is a part of the largest one."""
+    moduli = np.abs(x) / np.abs(x).max(axis=1, keepdims=True)
+    n, above = x.shape[1], (moduli > part[:, None]).sum(axis=1)
+    bound = factor * (part**2 / (moduli**2).mean(axis=1) + (above if counted else 1) / n)
+    return at_most(sparsity(x) ** 2, bound, rounding(8 * n, 1))
+
+
+@attack(
+    "article/any-vector",
+    on=nonzero.also(part=lambda rng, x, c: rng.choice([0.0, 0.01, 0.1, 0.5, 1.0], size=len(x))),
+    wrong={
+        "a quarter of the bound": lambda x, c, part: split_at(x, part, factor=0.5),
+        "one large entry": lambda x, c, part: split_at(x, part, counted=False),
+    },
+)
+def a_row_is_bounded_by_its_large_entries(x, c, part):
+    return split_at(x, part)
+
+
 # Two entropies ------------------------------------------------------------------------------------------------------
 
 
@@ -314,7 +334,7 @@ def the_largest_share_lies_between(p):
 
 
 @attack(
-    "article/one-dominates",
+    "concentration/lengths",
     on=instances.integers(w=(2, 400)),
     wrong={"a small S has a large share": lambda w: less(few_of_many(w)[0], few_of_many(w)[1])},
 )
@@ -426,7 +446,7 @@ def blocks_have_rank(weights, d):
 
 
 @attack(
-    "article/no-bottleneck",
+    "concentration/past-through-features",
     on=instances.queries_and_keys.such_that(lambda Q, K: np.full(len(Q), Q.shape[1] == K.shape[1] > 1)),
     wrong={
         "one feature less": lambda Q, K: blocks_have_rank(

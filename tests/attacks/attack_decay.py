@@ -468,7 +468,7 @@ def places_of_peaks(g: Array, h: Array) -> Array:
 
 
 @attack(
-    "article/summary-absolute",
+    "decay/places",
     on=features,
     wrong={
         "the same place for all queries": lambda g, h: at_most(places_of_one_hot_rows(g, h), 1, 0),

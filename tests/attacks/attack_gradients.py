@@ -100,7 +100,7 @@ def flattened(X, W_Q, W_K, W_V, G, order="bij,kl->bikjl"):
 
 
 @attack(
-    "5.1.8/query-jacobian",
+    "gradients/kronecker",
     "5.1.8/chain-rule",
     on=gentle,
     wrong={"the factors exchanged": lambda *given: flattened(*given, order="bij,kl->bkilj")},
@@ -209,6 +209,6 @@ def attention_cubes_the_spread(X, W_Q, W_K, W_V, c):
 
 
 no_attack(
-    "5.1.8/any-length",
+    "gradients/length",
     because="exact: both laws are derived for symbolic lengths and widths, and drawn rows agree with them.",
 )

@@ -190,7 +190,7 @@ def geometric(m: Array) -> Array:
 
 
 @attack(
-    "article/limited-information",
+    "linear_attention/entropy-in-bins",
     on=sequences,
     wrong={
         "the first part alone": lambda a, delta: entropy_in_bins(a, delta, np.log1p),
@@ -211,7 +211,7 @@ def bits_grow(width, read):
 
 
 @attack(
-    "article/limited-information",
+    "linear_attention/entropy-in-bins",
     on=instances.numbers(width=(0.5, 6)),
     wrong={"in bins on its own scale": lambda width: bits_grow(width, lambda a: np.floor(in_units(a)))},
 )

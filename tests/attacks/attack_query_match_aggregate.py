@@ -32,7 +32,7 @@ def shapes_are(Q: Array, K: Array, V: Array, rows: int, columns: int) -> Array:
 
 
 @attack(
-    "5.1.2/shapes",
+    "query_match_aggregate/rectangular",
     on=instances.attention,
     wrong={"as many keys as queries": lambda Q, K, V: shapes_are(Q, K, V, Q.shape[1], Q.shape[1])},
 )
@@ -220,7 +220,7 @@ def linear_in_each(W_Q, W_K, x, z, y, a, b):
 
 
 @attack(
-    "5.1.1/nonlinear-matching",
+    "query_match_aggregate/bilinear",
     on=combined,
     wrong={
         "the score of a token with itself is linear": lambda W_Q, W_K, x, z, y, a, b: same_score(
@@ -240,6 +240,37 @@ def the_score_is_linear_in_each_token(W_Q, W_K, x, z, y, a, b):
     return linear_in_each(W_Q, W_K, x, z, y, a, b) & same_score(whole, dot, W_Q)
 
 
+def independent(X: Array) -> Array:
+    """Whether the rows are linearly independent by a margin that rounding does not eat up."""
+    values = np.linalg.svd(X, compute_uv=False)
+    return (values[:, -1] > 1e-3 * values[:, 0]) & np.full(len(X), X.shape[1] <= X.shape[2])
+
+
+embeddings = instances.inputs.map("X", lambda X, *_: X)
+wanted = {"S": lambda rng, X: rng.normal(size=(len(X), X.shape[1], X.shape[1]))}
+vocabularies = embeddings.such_that(independent).also(**wanted)
+
+
+def reached(X, S, transposed=False):
+    """The scores with W_Q = F S and W_K = F, where X F = I, are S."""
+    F = np.linalg.pinv(X)
+    found = (X @ F @ S) @ (X @ F).swapaxes(1, 2)
+    size = 1e4 * (1 + np.abs(S).max(axis=(1, 2)))  # the inverse multiplies rounding by at most a thousand
+    return equal(found, S.swapaxes(1, 2) if transposed else S, rounding(64 * sum(X.shape[1:]), size))
+
+
+@attack(
+    "5.1.1/nonlinear-matching",
+    on=vocabularies,
+    wrong={
+        "need and supply exchanged": lambda X, S: reached(X, S, transposed=True),
+        "dependent embeddings as well": embeddings.also(**wanted),
+    },
+)
+def words_can_be_matched_in_every_way(X, S):
+    return reached(X, S)
+
+
 def halfway_key_leads(q, y, z, W_K, key=lambda rows: rows):
     """By how much the weight of the key halfway between two others exceeds the larger of theirs, and the rounding."""
     halfway = (y + z) / 2
@@ -254,7 +285,7 @@ between = combined.such_that(moderate(10))
 
 
 @attack(
-    "5.1.1/nonlinear-matching",
+    "query_match_aggregate/bilinear",
     on=between,
     wrong={
         "after a nonlinear layer as well": lambda W_Q, W_K, x, z, y, a, b: at_most(

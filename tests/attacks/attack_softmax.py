@@ -94,6 +94,26 @@ def small_distances_keep_weights_near_uniform(s):
     return near_uniform(s)
 
 
+def mass_beside_the_rest(s, few=2, beside=None):
+    """The mass on the few largest is 1 over 1 + rho, where rho is the sum of the others beside that of the few."""
+    powers = -np.sort(-np.exp(s - s.max(axis=1, keepdims=True)), axis=1)
+    rho = powers[:, few:].sum(axis=1) / powers[:, : beside or few].sum(axis=1)
+    mass = -np.sort(-softmax(s), axis=1)[:, :few].sum(axis=1)
+    return equal(mass, 1 / (1 + rho), rounding(8 * s.shape[1], 1))
+
+
+@attack(
+    "5.1.5/hard",
+    on=instances.score_rows,
+    wrong={
+        "beside the largest exponential": lambda s: mass_beside_the_rest(s, beside=1),
+        "beside one more": lambda s: mass_beside_the_rest(s, beside=3),
+    },
+)
+def the_few_are_weighed_against_the_rest(s):
+    return mass_beside_the_rest(s)
+
+
 # The Jacobian -------------------------------------------------------------------------------------------------------
 
 weighted = instances.probability_rows.also(v=lambda rng, p: entries(rng, len(p), p.shape[1:])[rng.permutation(len(p))])
@@ -292,6 +312,22 @@ def the_lead_decides(s, v, rivals=None):
 )
 def a_leader_makes_the_gradient_small(s, v):
     return the_lead_decides(s, v)
+
+
+def two_leaders_keep_the_norm(s, factor=2.0):
+    """The norm is at least twice the product of the two largest weights, which keeps away from 0 if these two do."""
+    p = softmax(s)
+    first, second = -np.sort(-p, axis=1)[:, :2].T
+    return at_most(factor * first * second, frobenius(jacobian(p)), rounding(4 * s.shape[1] ** 2, np.ones(len(s))))
+
+
+@attack(
+    "5.1.5/large-inputs",
+    on=instances.score_rows.such_that(lambda s: np.full(len(s), s.shape[1] > 1)),
+    wrong={"a larger multiple": lambda s: two_leaders_keep_the_norm(s, 2.2)},
+)
+def two_leaders_keep_the_jacobian(s):
+    return two_leaders_keep_the_norm(s)
 
 
 level = instances.score_rows.such_that(moderate(30)).also(v=lambda rng, s: entries(rng, len(s), s.shape[1:]))

@@ -366,7 +366,7 @@ def test_the_lexicon_is_shown_and_linked(tmp_path):
         BeautifulSoup((tmp_path / "out" / "words.html").read_text(encoding="utf-8"), "html.parser"), "#word-few"
     )
     assert entry.startswith("few, a few (几个) It is") and "With it: not decided 5.1/few: refuted" in entry
-    assert "Read otherwise: not decided 5.1/few: ten < n In 1 claim: not decided" in entry
+    assert "Read otherwise: not decided 5.1/few: ten < n In 1 claim not decided A few" in entry
     assert 'href="words.html#word-few"' in html
 
 
