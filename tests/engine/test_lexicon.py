@@ -91,6 +91,14 @@ def test_an_entry_is_used_and_speaks_of_claims_that_use_it(tmp_path: Path) -> No
     ]
 
 
+def test_a_word_of_the_sources_stands_under_one_entry(tmp_path: Path) -> None:
+    twice = without(ENTRY, "words", "changes", "departs") | {"original": ["前几个", "少数几个"]}
+    claims = {"x/one": CLAIM | {"words": ["few", "first"]}, "x/two": CLAIM}
+    assert problems(book(tmp_path, claims, {"few": ENTRY, "first": twice})) == [
+        "lexicon: first: has 少数几个, which stands under few"
+    ]
+
+
 def test_words_without_a_lexicon_are_unknown(tmp_path: Path) -> None:
     [one, two] = problems(book(tmp_path, BOTH, {}, lexicon=""))
     assert one.startswith("x/one: words: few: no such entry") and two.startswith("x/two")
