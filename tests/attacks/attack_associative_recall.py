@@ -101,6 +101,10 @@ def few_features_locate_few_tokens(G, H):
 # What was measured --------------------------------------------------------------------------------------------------
 
 no_attack(
+    "recall/within-kinds",
+    because="measured: It compares the recall of the most concentrated and the most spread settings of the table.",
+)
+no_attack(
     "recall/linear-concentrates",
     because="measured: It compares the mean sparsity of the trained elu + 1 models of the table with a bound.",
 )

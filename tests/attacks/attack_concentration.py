@@ -459,6 +459,33 @@ def blocks_below_the_diagonal_have_rank_at_most_d(Q, K):
     return blocks_have_rank(elu_plus_one(Q) @ elu_plus_one(K).swapaxes(1, 2), Q.shape[2])
 
 
+own_and_other = instances.numbers(own=(1e-3, 1.0), other=(1e-3, 1.0)).such_that(
+    lambda own, other: np.abs(own - other) > 1e-3
+)
+
+
+def less_than_its_own(own, other, second=lambda x: 1 - x * x):
+    """Whether a query gives another key less than its own, by the key features x and second(x)."""
+    weight = [2 * own * x + second(x) for x in (other, own)]
+    return less(*weight)
+
+
+@attack(
+    "concentration/peaks-of-rank-two",
+    on=own_and_other,
+    wrong={
+        "a second feature that does not fall": lambda own, other: less_than_its_own(own, other, lambda x: 1 + 0 * x),
+        "a second feature without the square": lambda own, other: less_than_its_own(own, other, lambda x: 1 - x),
+    },
+)
+def two_features_give_the_own_key_most(own, other):
+    return less_than_its_own(own, other)
+
+
+no_attack(
+    "concentration/as-many-features",
+    because="measured: It compares the recall of elu + 1 and softmax at two settings of the shipped table.",
+)
 no_attack(
     "concentration/same-queries",
     because="measured: It says what two functions make of the stored queries and keys and of seeded normal numbers.",

@@ -410,6 +410,7 @@ def gram_like(Q, K, larger=np.maximum):
 
 @attack(
     "proposition-one-matrix",
+    "query_match_aggregate/two-matrices",
     on=instances.inputs.map("X W", lambda X, W_Q, W_K, W_V: (X, W_Q)),
     wrong={
         "for two matrices": instances.inputs.map("X W", lambda X, W_Q, W_K, W_V: (X, np.stack([W_Q, W_K], axis=1))),
