@@ -16,6 +16,7 @@ import os
 import platform
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ import stamps
 TESTS = "tests"
 #: Files in which the id of a test names the page or the notebook that it is about, and how that file's name ends.
 PARTS = {"tests/site/test_browser.py": ".html", "tests/book/test_derivations.py": ".ipynb"}
+#: How many files are named that took the most time.
+SHOWN = 5
 #: What the report of a test says that is skipped for a reason that lies in the machine (`tests/conftest.py`).
 OF_THE_MACHINE = ("skipped", "of the machine")
 
@@ -201,6 +204,7 @@ class Outcomes:
         self.collected: list[str] = []
         self.finished: set[str] = set()
         self.spoilt: set[str] = set()
+        self.seconds = Counter[str]()
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Take the tests, where no workers collect them."""
@@ -218,6 +222,7 @@ class Outcomes:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Notice a test that did not pass, and one that is over."""
+        self.seconds[report.nodeid.split("::")[0]] += report.duration
         expected = hasattr(report, "wasxfail") or OF_THE_MACHINE in map(tuple, report.user_properties)
         if report.failed or (report.skipped and not expected):
             self.spoilt.add(report.nodeid)
@@ -256,6 +261,9 @@ def main(arguments: list[str] | None = None) -> int:
         *(list(chosen) if left else places()),
     ]
     status = int(pytest.main(["-n", str(options.jobs), "--dist", "worksteal", *asked], plugins=[outcomes]))
+    if len(outcomes.seconds) > 1:
+        shown = ", ".join(f"{file} {spent:.0f}" for file, spent in outcomes.seconds.most_common(SHOWN))
+        print(f"tests: {sum(outcomes.seconds.values()):.0f} s of the workers' time, most of it in {shown}")
     ended = status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
     for name, file in chosen.items():
         passed = outcomes.of(name)

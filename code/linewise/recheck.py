@@ -410,6 +410,8 @@ class Model:
         for cut in range(_CUTS - self.finer):
             nodes = [(x, w * self.of(density, {atom: x})) for x, w in _nodes(*ends, cut + self.finer)]
             mass = sum(w for _, w in nodes)
+            if any(abs(CTX.im(p)) > 1e-20 or CTX.re(p) < -1e-20 for _, p in nodes):
+                raise NoModelError(f"{atom} has a density that is negative somewhere")
             if abs(mass - 1) < 1e-15:
                 self.nodes[atom, self.finer] = nodes
                 return nodes
@@ -787,7 +789,11 @@ class Model:
         return self.of(e.expr, env | {v: self.of(p, env) for v, p in zip(e.variables, e.point, strict=True)})
 
     def _variance(self, e: Any, env: Env) -> Any:
-        return self.of(E(e.args[0] ** 2), env) - self.of(E(e.args[0]), env) ** 2
+        mean, square = self.of(E(e.args[0]), env), self.of(E(e.args[0] ** 2), env)
+        size = self.of(E(e.args[0] * sp.conjugate(e.args[0])), env)
+        if abs(size - square) > 1e-20 * abs(size):
+            raise NoModelError(f"the variance of {e.args[0]}, which is no real number")
+        return square - mean**2
 
     def _delta(self, e: Any, env: Env) -> Any:
         return int(self.of(e.args[0], env) == self.of(e.args[1], env))

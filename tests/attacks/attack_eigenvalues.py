@@ -28,7 +28,6 @@ def bounded_by(A, bound):
 
 
 @attack(
-    "5.5.6/eigenvalue-bound",
     "5.5.1/eigenvalue-bound",
     "5.5.1/spectral-radius",
     on=instances.row_stochastic,

@@ -127,7 +127,7 @@ def hot(S, spread=1e-3):
 
 @attack(
     "theorem-no-order",
-    "note/bidirectional",
+    "encoder_and_decoder/no-order",
     on=at_least_two,
     wrong={"at every temperature": lambda S: hot(S, 20.0)},
 )
@@ -163,7 +163,7 @@ def extremes(n, scores, free_is_flat):
 
 @attack(
     "theorem-no-order",
-    "note/bidirectional",
+    "encoder_and_decoder/no-order",
     "exercise-encoder_and_decoder-extremes",
     on=instances.integers(n=(2, 40)),
     wrong={
@@ -192,7 +192,7 @@ def compared(a, b, margin):
 
 @attack(
     "theorem-two-tokens",
-    "note/bidirectional",
+    "encoder_and_decoder/no-order",
     "exercise-encoder_and_decoder-two-tokens",
     on=two_tokens,
     wrong={
@@ -352,6 +352,7 @@ def repeated(S, causal=False):
 
 @attack(
     "note/may-be-low",
+    "note/bidirectional",
     "exercise-encoder_and_decoder-repeated",
     on=instances.square_matrices,
     wrong={"under the mask as well": lambda S: repeated(S, causal=True)},

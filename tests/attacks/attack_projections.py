@@ -222,7 +222,9 @@ def all_widths(x, y, power=2):
 
 
 @attack(
-    "projections/first-scores", on=pairs, wrong={"one power of Xavier's variance": lambda x, y: all_widths(x, y, power=1)}
+    "projections/first-scores",
+    on=pairs,
+    wrong={"one power of Xavier's variance": lambda x, y: all_widths(x, y, power=1)},
 )
 def the_variance_follows_the_lengths(x, y):
     return all_widths(x, y)

@@ -44,7 +44,7 @@ def strided(s: int) -> int:
 
 
 @attack(
-    "5.5.4/sparse-cost",
+    "sparse_and_dense/strided",
     on=instances.integers(s=(1, 200)),
     wrong={
         "leading term only": lambda s: equal(each(strided, s), 3.0 * s**3, 0.0),

@@ -339,6 +339,7 @@ def test_a_file_is_left_out_when_all_its_tests_have_passed_and_nothing_it_reache
 
     status, said = run()
     assert status == 1 and "6 passed, 2 skipped, 1 xfailed" in said and "1 failed" in said and "left out" not in said
+    assert "s of the workers' time, most of it in tests/" in said
     status, said = run()
     assert (
         status == 1

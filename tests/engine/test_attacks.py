@@ -37,6 +37,7 @@ n, d = sp.symbols("n d", integer=True, positive=True)
 h = sp.Symbol("h", positive=True)
 X, Y, Z = (RandomVariable(name, real=True) for name in "XYZ")
 u, w = sp.IndexedBase("u"), sp.IndexedBase("w")
+J, g = RandomVariable("J"), sp.Symbol("g")
 V, S = RandomVector("V"), RandomVariable("S", positive=True)
 P, R = sp.symbols("P R", commutative=False)
 even, M = sp.Symbol("k", even=True), sp.MatrixSymbol("M", n, n)
@@ -230,6 +231,107 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
         lambda: below(x, x + a, a).at_least(x - b, gap=a + b, because="down"),
         "goes up or down",
     ),
+    # --- moments that no random number has
+    "a third moment beyond the second and the fourth": (
+        "E[X^3]^2 = 25 > 3 = E X^2 E X^4",
+        lambda: identity(E(X**2) + E(X**3) + E(X**4), 9, moments({E(X**2): 1, E(X**3): 5, E(X**4): 3}, "given")),
+        "contradict one another",
+    ),
+    "a third moment of a constant": (
+        "E X^3 = 4 where X is 1",
+        lambda: identity(E(X) + E(X**2) + E(X**3), 6, moments({E(X): 1, E(X**2): 1, E(X**3): 4}, "given")),
+        "contradict one another",
+    ),
+    "a skew number without the tails for it": (
+        "E X^4 = 2 < 1 + E[X^3]^2",
+        lambda: identity(E(X) + E(X**2) + E(X**3) + E(X**4), 5 + half,
+                         moments({E(X): 0, E(X**2): 1, E(X**3): 2 + half, E(X**4): 2}, "given")),
+        "contradict one another",
+    ),
+    "a fourth moment below the square of the variance": (
+        "E X^4 = a^2/2 where E X^2 = a",
+        lambda: identity(E(X**2) + E(X**4), a + a**2 / 2, moments({E(X**2): a, E(X**4): a**2 / 2}, "given")),
+        "contradict one another",
+    ),
+    "a fourth moment below that of a variance": (
+        "Var X = 4, E X = 0 and E X^4 = 1",
+        lambda: chain(Var(X) + E(X) + E(X**4), (4 + E(X) + E(X**4), hypothesis(Var(X), 4, "given")),
+                      (5, moments({E(X): 0, E(X**4): 1}, "given"))),
+        "contradict one another",
+    ),
+    "a variance beyond the mean square": (
+        "Var X = 4 and E X^2 = 2",
+        lambda: chain(Var(X) + E(X**2), (4 + E(X**2), hypothesis(Var(X), 4, "given")),
+                      (6, hypothesis(E(X**2), 2, "given"))),
+        "contradict one another",
+    ),
+    "a product beyond both squares": (
+        "E XY = 5 and E X^2 = E Y^2 = 1",
+        lambda: identity(E(X * Y) + E(X**2) + E(Y**2), 7, moments({E(X * Y): 5, E(X**2): 1, E(Y**2): 1}, "given")),
+        "contradict one another",
+    ),
+    "components that are more than equal": (
+        "E V_i V_j = 5 beside E V_i^2 = 1",
+        lambda: identity(E(V[1] * V[2]) + E(V[1] ** 2), 6,
+                         moments({E(V[1] ** 2): 1, E(V[2] ** 2): 1, E(V[1] * V[2]): 5}, "given")),
+        "contradict one another",
+    ),
+    "a positive number with too small a cube": (
+        "E S^3 = 2 < E[S^2]^2 / E S",
+        lambda: identity(E(S) + E(S**2) + E(S**3), 6, moments({E(S): 1, E(S**2): 3, E(S**3): 2}, "given")),
+        "contradict one another",
+    ),
+    "a mean beyond that of the modulus": (
+        "E X = 2 and E |X| = 1",
+        lambda: identity(E(X) + E(sp.Abs(X)), 3, moments({E(X): 2, E(sp.Abs(X)): 1}, "given")),
+        "contradict one another",
+    ),
+    "an exponential mean below that of the mean": (
+        "E X = 1 and E e^X = 1",
+        lambda: identity(E(X) + E(sp.exp(X)), 2, moments({E(X): 1, E(sp.exp(X)): 1}, "given")),
+        "contradict one another",
+    ),
+    # --- what is no real number
+    "a negative variance by an imaginary factor": (
+        "Var(i X) = -Var X",
+        lambda: identity(Var(sp.I * X), -Var(X), rules.definition_of_variance, linearity),
+        "expected a real number",
+    ),
+    "the variance of what a root makes imaginary": (
+        "Var(sqrt(-a) X) = -a Var X",
+        lambda: identity(Var(sp.sqrt(-a) * X), -a * Var(X), rules.definition_of_variance, linearity),
+        "expected a real number",
+    ),
+    "an imaginary random number": (
+        "Var J = E J^2 - E[J]^2 < 0",
+        lambda: identity(Var(RandomVariable("J", imaginary=True)), 1, rules.definition_of_variance),
+        "expected a real number",
+    ),
+    "a random number defined as an imaginary one": (
+        "Var J = -Var X",
+        lambda: chain(Var(J), (E(J**2) - E(J) ** 2, rules.definition_of_variance),
+                      (E(X) ** 2 - E(X**2), definition(J, sp.I * X), linearity)),
+        "expected a real number",
+    ),
+    "a factor that is defined later as imaginary": (
+        "Var(g X) = -2",
+        lambda: chain(Var(g * X), (E(g**2 * X**2) - E(g * X) ** 2, rules.definition_of_variance),
+                      (g**2 * E(X**2) - g**2 * E(X) ** 2, linearity),
+                      (2 * g**2, moments({E(X): 0, E(X**2): 2}, "given")),
+                      (-2, definition(g, sp.I))),
+        "the variance of what is no real number",
+    ),
+    "the variance of a root of negative numbers": (
+        "Var sqrt X = E X - ... for every X",
+        lambda: identity(Var(sp.sqrt(X)), E(X) - E(sp.sqrt(X)) ** 2, rules.definition_of_variance),
+        "does not follow",
+    ),
+    "a function defined later as imaginary": (
+        "|F(1)|^2 E X = F(1)^2 E X = -2",
+        lambda: chain(sp.Abs(F(1)) ** 2 * E(X), (F(1) ** 2 * E(X),), (2 * F(1) ** 2, moments({E(X): 2}, "given")),
+                      (-2, definition(F(t), sp.I * t))),
+        "expected a real number",
+    ),
     # --- binders
     "a hypothesis on a factor under a sum": (
         "c d(d+1)/2 = sum of m^2",
@@ -309,6 +411,39 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
                            "given", for_all=[sp.Symbol("s", negative=True)]))),
         ),
         "expected a value that is",
+    ),
+    # --- what has no value
+    "a gap that diverges for some parameter": (
+        "x <= x + oo - oo for a >= 1",
+        lambda: below(x, x + Integral(v**-a, (v, 0, 1)), Integral(v**-a, (v, 0, 1))),
+        "expected values that are defined, got Integral.* which does not converge",
+    ),
+    "a gap with a pole at one parameter": (
+        "oo at c = 0",
+        lambda: below(y, y + Integral((v + c**2) ** -2, (v, 0, 1)), Integral((v + c**2) ** -2, (v, 0, 1))),
+        "which does not converge at .*c = 0",
+    ),
+    "a multiple of what diverges": (
+        "0 oo = 0",
+        lambda: identity((x * (x + 1) - x**2 - x) * Integral(1 / v, (v, 0, 1)), 0, because="expand"),
+        "which does not converge",
+    ),
+    "an endless sum as a gap": (
+        "x <= oo", lambda: below(x, x + Sum(1 / d, (d, 1, oo)), Sum(1 / d, (d, 1, oo))), "which does not converge"),
+    "a mean that a density does not have": (
+        "E[X - X^2] + E X^2 = E X for the law of Cauchy",
+        lambda: chain(E(X - X**2) + E(X**2), (E(X), linearity),
+                      (Integral(x / (sp.pi * (1 + x**2)), (x, -oo, oo)),
+                       law(X, 1 / (sp.pi * (1 + X**2)), -oo, oo, over=x))),
+        "which does not converge",
+    ),
+    "functions defined later, whose integrals diverge": (
+        "0 = oo - oo",
+        lambda: chain(Integral(F(x) + G(x), (x, 0, 1)),
+                      (Integral(F(x), (x, 0, 1)) + Integral(G(x), (x, 0, 1)), linear_integral),
+                      (Integral(1 / x, (x, 0, 1)) + Integral(G(x), (x, 0, 1)), definition(F(t), 1 / t)),
+                      (Integral(1 / x, (x, 0, 1)) + Integral(-1 / x, (x, 0, 1)), definition(G(t), -1 / t))),
+        "which does not converge",
     ),
     # --- generic algebra
     "a sum with half-integer ends": (

@@ -21,7 +21,9 @@ from linewise.conventions import Source, standard
 from linewise.derive import Derivation, display, identity
 from linewise.derive.display import fingerprint
 from linewise.ledger import (
+    Card,
     Claim,
+    Evidence,
     LedgerError,
     agreement,
     audit,
@@ -670,6 +672,14 @@ def test_exact_values_need_no_tolerance_and_a_function_must_use_its_instance() -
     for quantity in (lambda x: 0.5, lambda x, y: 1, lambda *, x: 2):
         with pytest.raises(TypeError, match=r"quantity: expected a function of the instance, got one that ignores \("):
             counterexample(quantity, {"x": 1}, ">", 3, obeys={"x": 4}, of="it")
+    five = 5
+    pretending = (lambda x: x * 0 + 5, lambda x: x - x + five, lambda x: 0 * x + 5, lambda x: five + x**0 - 1,
+                  lambda x: x / x + 4, lambda x: float(x) * 0 + 5, lambda x: abs(x) ** 0 + 4)  # fmt: skip
+    for quantity in pretending:
+        with pytest.raises(TypeError, match=r"one whose value does not depend on it"):
+            counterexample(quantity, {"x": 4}, "<=", 3, instead=6, tolerance=1e-9, of="it")
+    for honest in (lambda x: 5 * x, lambda x: 5 if x == 4 else 0, lambda x: x % 2 + 5, lambda x: np.ones(x).sum() + 1):
+        assert counterexample(honest, {"x": 4}, "<=", 3, instead=20, tolerance=1e-9, of="it")
     kept = counterexample(lambda x, y: y, {"x": 1, "y": 2}, ">", 3, obeys={"x": 1, "y": 4}, of="it")
     assert kept.record()["at"] == [["x", 1], ["y", 2]]
     for words, value in (("NaN", np.float32("nan")), ("expected a real number", 1j), ("expected a real number", [1])):
@@ -1003,3 +1013,21 @@ def test_exact_numbers_are_compared_exactly() -> None:
         with pytest.raises(LedgerError, match="off by"):
             agreement(one, other, mistake=("twice", 2 * other), tolerance=0, because="both are exact")
         assert agreement(one, one, mistake=("the next", other), tolerance=0, because="both are exact")
+
+
+def test_neither_evidence_nor_a_card_is_made_by_hand() -> None:
+    seen = agreement(1.0, 1, mistake=("two", 2), tolerance=1e-9, because="rounding", of="it")
+    claim = Claim("x/one", "One", "beyond 5.1", "One is one.", "confirmed")
+    card = claim.confirm(seen)
+    for made in (
+        lambda: Card(card.record(), (seen,)),
+        lambda: dataclasses.replace(card, claim=card.claim | {"verdict": "proved"}),
+        lambda: Evidence("agreement", seen.parts | {"expected": 2}),
+        lambda: dataclasses.replace(seen, kind="derivation"),
+    ):
+        with pytest.raises(TypeError, match="made by hand, it rests on no check"):
+            made()
+    for kept, name in ((card.claim, "verdict"), (seen.parts, "expected")):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            kept[name] = "proved"
+    assert card.record()["verdict"] == "confirmed"

@@ -84,10 +84,18 @@ def test_what_holds_is_read_as_well(tmp_path: Path) -> None:
 
 
 def test_an_entry_is_used_and_speaks_of_claims_that_use_it(tmp_path: Path) -> None:
-    unused = without(ENTRY, "words", "changes") | {"departs": {"x/gone": "no"}}
+    unused = without(ENTRY, "words", "changes") | {"original": ["许多"], "departs": {"x/gone": "no"}}
     assert problems(book(tmp_path, BOTH, {"few": ENTRY, "many": unused})) == [
         "lexicon: many: no claim names it",
         "lexicon: many: speaks of x/gone, which is no claim",
+    ]
+
+
+def test_a_word_of_the_sources_stands_under_one_entry(tmp_path: Path) -> None:
+    twice = without(ENTRY, "words", "changes", "departs") | {"original": ["前几个", "少数几个"]}
+    claims = {"x/one": CLAIM | {"words": ["few", "first"]}, "x/two": CLAIM}
+    assert problems(book(tmp_path, claims, {"few": ENTRY, "first": twice})) == [
+        "lexicon: first: has 少数几个, which stands under few"
     ]
 
 

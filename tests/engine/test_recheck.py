@@ -38,6 +38,15 @@ OUT_OF_SIGHT = {
     "divided by a mean that is 0": "the moment and its opposite are solved to within rounding",
     "divided by a variance that is 0": "the variance and its opposite are solved to within rounding",
     "a function and another slope": "a derivative is told, and not what it is the derivative of",
+    "a third moment of a constant": "weights may be negative",
+    "a skew number without the tails for it": "weights may be negative",
+    "a fourth moment below the square of the variance": "weights may be negative",
+    "a fourth moment below that of a variance": "weights may be negative",
+    "components that are more than equal": "weights may be negative",
+    "a positive number with too small a cube": "weights may be negative",
+    "an exponential mean below that of the mean": "weights may be negative",
+    "a gap with a pole at one parameter": "no model draws this one value of the parameter",
+    "an endless sum as a gap": "an endless sum has no number",
     "a sum that is wrong for one term": "no model draws the length 1 here",
     "a limit that is wrong for one parameter": "no model draws this one value of the parameter",
     "a pole at an integer parameter": "no model draws this one value of the parameter",
@@ -108,6 +117,13 @@ def test_a_law_has_mass_one(door: None) -> None:
     law = made("a law", lambda e: e, assumes=[Assumption("law", X, sp.Tuple(2 * sp.exp(-X), 0, sp.oo))])
     told = check(identity(E(X), sp.Integral(2 * t * sp.exp(-t), (t, 0, sp.oo)), law))
     assert told.kind == "no model" and "mass 2.0" in told.words
+
+
+def test_a_law_is_negative_nowhere(door: None) -> None:
+    density = sp.Rational(3, 2) - 3 * X**2
+    law = made("a law", lambda e: e, assumes=[Assumption("law", X, sp.Tuple(density, -1, 1))])
+    told = check(identity(E(X**2), sp.Integral(t**2 * density.subs(X, t), (t, -1, 1)), law))
+    assert told.kind == "no model" and "negative somewhere" in told.words
 
 
 def test_it_cannot_see_a_denominator_that_vanishes_at_points(door: None) -> None:

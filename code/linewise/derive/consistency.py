@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import combinations, product
 from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from linewise.derive.assumptions import Assumption
-from linewise.derive.entailment import impossible
+from linewise.derive.entailment import entailed, factors_of, impossible
 from linewise.derive.exact import exact
 from linewise.derive.expectation import E, Var, random_atoms
 from linewise.derive.models import always_fails, clash, refutation
 from linewise.derive.rule import BINDERS, at_one_place, bound_by, contradiction, guard, places
+
+#: The kinds of assumptions that give a value.
+_SAID = ("definition", "hypothesis", "moment")
 
 
 @lru_cache(maxsize=1024)
@@ -125,11 +128,77 @@ def _moments(assumptions: Sequence[Assumption], laws: dict[Any, Assumption]) -> 
         at_one = _as_one(one, two)
         if at_one is not None and always_fails(*at_one, "=", given):
             yield f"{one} and {two}"
-        for low, high in ((one, two), (two, one)):  # E[X]^2 <= E[X^2]
-            if sp.expand(low.left.args[0] ** 2 - high.left.args[0]) == 0 and always_fails(
-                low.right**2, high.right, "<=", given
-            ):
-                yield f"{low} and {high}"
+    yield from _negative_squares(known, assumptions, given)
+
+
+#: Up to how many quantities a square is taken of, and up to how many factors a known product may have.
+_MOST_TERMS, _MOST_FACTORS = 4, 6
+
+
+def _negative_squares(
+    known: Sequence[Assumption], assumptions: Sequence[Assumption], given: tuple[Assumption, ...]
+) -> Iterator[str]:
+    """Yield which expectations make that of a square negative: E[w (a f + b g + ...)^2], w a number that never is.
+
+    The expectations E[w f g] are a positive semidefinite matrix: of the powers of one random number that of Hankel, of
+    two numbers the inequality of Cauchy and Schwarz. One of them on the diagonal that is not known may be as large as
+    it needs to be.
+    """
+    spreads = [a for a in assumptions if a.kind == "hypothesis" and isinstance(a.left, Var)]
+    arguments = {_at_places(a): a for a in (*known, *spreads)}
+    if len(arguments) < 2:
+        return
+    values = {sp.expand(a.left.args[0] ** 2): a.right + E(a.left.args[0]) ** 2 for a in spreads}
+    values |= {sp.expand(_at_places(a)): a.right for a in known if not a.every}
+    equations = tuple(a for a in assumptions if a.kind in (*_SAID, "independence", "same law") and a not in spreads)
+    units = sorted({f for argument in arguments for f in _halves(argument)}, key=lambda f: (f.count_ops(), str(f)))
+
+    @cache
+    def mean(argument: Any) -> Any:
+        found = entailed(values.get(argument, E(argument)), equations)
+        return None if found.has(E, Var) or random_atoms(found) else sp.simplify(found)
+
+    bounds = [(a.right, mean(sp.expand(a.left.args[0] ** 2)), a.left.args[0]) for a in spreads]
+    bounds += [(sp.exp(low), mean(f), f) for f in units if isinstance(f, sp.exp) and (low := mean(f.exp)) is not None]
+    for low, high, about in bounds:  # Var X <= E[X^2], and e^{E X} <= E e^X
+        if high is not None and always_fails(low, high, "<=", given):
+            yield _speaking_of(random_atoms(about), arguments)
+    weights = [sp.Integer(1), *(f for f in units if f.is_nonnegative and random_atoms(f))]
+    weights += [-f for f in units if f.is_nonpositive and random_atoms(f)]
+    weights += [size + sign * size.args[0] for size in units if isinstance(size, sp.Abs) for sign in (1, -1)]
+    for weight, count in product(weights, range(1, _MOST_TERMS + 1)):
+        for chosen in combinations([sp.Integer(1), *units[: 2 * _MOST_TERMS]], count):
+            unknown = sp.Symbol("as large as needed", positive=True)
+            means = [[mean(sp.expand(weight * f * g)) for g in chosen] for f in chosen]
+            lacking = [(i, j) for i, row in enumerate(means) for j, value in enumerate(row) if value is None]
+            if any(i != j for i, j in lacking) or len(lacking) > 1:
+                continue
+            for i, j in lacking:
+                means[i][j] = unknown
+            size = sp.expand(sp.Matrix(means).det())
+            if size.is_nonnegative or sp.simplify(size.coeff(unknown)) != 0:
+                continue
+            if always_fails(sp.Integer(0), sp.simplify(size.subs(unknown, 0)), "<=", given):
+                atoms = set().union(*(random_atoms(f) for f in (weight, *chosen)))
+                yield _speaking_of(atoms, arguments)
+                return
+
+
+def _speaking_of(atoms: set[Any], arguments: Mapping[Any, Assumption]) -> str:
+    return " and ".join(str(a) for argument, a in arguments.items() if random_atoms(argument) <= atoms)
+
+
+def _at_places(a: Assumption) -> Any:
+    """Return what an expectation is taken of, where indices that stand for any are 1, 2, ..."""
+    numbered = enumerate(sorted((i for i in a.every if i.is_integer), key=str), start=1)
+    return a.left.args[0].xreplace({i: sp.Integer(k) for k, i in numbered})
+
+
+def _halves(argument: Any) -> set[Any]:
+    """Return the products of up to half of the factors of a product."""
+    factors = factors_of(argument)
+    sizes = range(1, (len(factors) + 1) // 2 + 1) if len(factors) <= _MOST_FACTORS else ()
+    return {sp.Mul(*some) for size in sizes for some in combinations(factors, size)}
 
 
 def _separated(one: Any, two: Any, apart: Sequence[Any]) -> bool:
@@ -163,6 +232,9 @@ def captured(lines: Sequence[Any], assumptions: Sequence[Assumption]) -> str:
     'y := x**2 and the line Derivative(x*y, x), which binds a symbol of it'
     """
     for a in assumptions:
+        imaginary = a.kind in ("definition", "hypothesis") and exact(a.right).has(sp.I)
+        if imaginary and (of := [v for part in _parts(lines) for v in part.atoms(Var) if v.has(a.left)]):
+            return f"{a} and {of[0]}, the variance of what is no real number"
         if isinstance(a.left, sp.Symbol | sp.Indexed) and a.kind in ("definition", "hypothesis"):
             for part in _parts(lines):
                 try:

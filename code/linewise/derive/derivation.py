@@ -41,7 +41,7 @@ from linewise.derive.entailment import entailed
 from linewise.derive.equality import differs, equal, is_exceeded, remainder
 from linewise.derive.expectation import E, Var
 from linewise.derive.legible import illegible, namesakes
-from linewise.derive.models import refutation
+from linewise.derive.models import diverges, refutation
 from linewise.derive.rule import Rule
 
 _OPEN: list[list[Derivation]] = []
@@ -215,7 +215,10 @@ class Derivation:
 
         Lines that were right under fewer assumptions may be wrong under more.
         """
-        chain = [*self._lines, line] if line.assumes else [self._lines[-1], line]
+        chain = [*self._lines, line] if line.assumes or len(self._lines) == 1 else [self._lines[-1], line]
+        for value in (*(part for held in chain for part in _entries(held.value)), line.gap):
+            if value is not None and (words := diverges(value, assumed)):
+                raise DerivationError(f"line {len(self._lines) + 1}: expected values that are defined, got {words}")
         for number, (one, other) in enumerate(pairwise(chain), start=len(self._lines) + 3 - len(chain)):
             for a, b in zip(_entries(one.value), _entries(other.value), strict=True):
                 if words := refutation(a, b, other.relation, assumed):

@@ -45,13 +45,19 @@ class E(sp.Function):
 
 
 class Var(sp.Function):
-    """The variance of its argument, unevaluated: E[X^2] - E[X]^2 by `rules.definition_of_variance`."""
+    """The variance of its argument, unevaluated: E[X^2] - E[X]^2 by `rules.definition_of_variance`.
+
+    What is written without the imaginary unit stands for a real number. Of others the square would not be a distance.
+    """
 
     nargs = 1
 
     def __new__(cls, argument: Any, **options: Any) -> Any:
-        """Take an expression; a text is refused."""
-        return super().__new__(cls, exact(argument, "argument"), **options)
+        """Take an expression; a text is refused, and what is not real."""
+        value = exact(argument, "argument")
+        if value.has(sp.I) or value.is_extended_real is False:
+            raise ValueError(f"argument: expected a real number, of which E[X^2] - E[X]^2 is the variance, got {value}")
+        return super().__new__(cls, value, **options)
 
 
 def random_atoms(expression: Any) -> set[sp.Basic]:

@@ -13,10 +13,12 @@ from itertools import chain, combinations, islice, product
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
 from linewise.derive.assumptions import SIGNS, Assumption
 from linewise.derive.divisors import divisors
-from linewise.derive.values import EXACT, QUICK, Model, MoreDigitsError, NoValueError, draw, fits
+from linewise.derive.expectation import E, Var, random_atoms
+from linewise.derive.values import EXACT, QUICK, DivergesError, Model, MoreDigitsError, NoValueError, draw, fits
 
 #: Two ordinary models, and one whose numbers are special where they may be: 0, 1, -1.
 _SEEDS = (0, 1, -1)
@@ -353,6 +355,68 @@ def settles(integral: Any) -> bool:
     return True
 
 
+@lru_cache(maxsize=2048)
+def diverges(line: Any, assumptions: tuple[Assumption, ...]) -> str:
+    """Return in words which sign of a line has no value where all holds that is assumed, and "" if none is found.
+
+    A sign is an integral, an endless sum, or an expectation by a density. Of unknown functions nothing is known.
+
+    >>> x, a = sp.symbols("x a", positive=True)
+    >>> short = Assumption("positive", 1 - a)
+    >>> diverges(sp.Integral(x**-a, (x, 0, 1)), (short,)), diverges(sp.Integral(1 / x, (x, 0, 1)), (short,))
+    ('', 'Integral(1/x, (x, 0, 1)), which does not converge')
+    """
+    defined = [a for a in assumptions if a.kind == "definition"]
+    own = {a.left.func for a in defined if isinstance(a.left, AppliedUndef)}
+    for sign in dict.fromkeys(_endless(line, {a.left for a in assumptions if a.kind == "law"})):
+        parts = [sign, *(a.right for a in assumptions if a.kind == "law"), *(a.right for a in defined)]
+        if any(f.func not in own for part in parts if isinstance(part, sp.Basic) for f in part.atoms(AppliedUndef)):
+            continue
+        held = [*_in_force(sign, assumptions)]
+        lost = [m for m in held or _probes(sign) if _has_no_end(m, sign) and not _divides_by_0(m, sign)]
+        if lost and (held or len(lost) == len(_probes(sign))):
+            return f"{sign}, which does not converge{_where(lost[0], sign.free_symbols)}"
+    return ""
+
+
+def _endless(line: Any, laws: set[Any]) -> Iterator[Any]:
+    """Yield the outermost signs of a line that may have no value."""
+    if isinstance(line, sp.Integral) or (isinstance(line, E | Var) and random_atoms(line) & laws):
+        yield line
+    elif isinstance(line, sp.Sum | sp.Product):
+        inside = line.has(sp.Integral) or any(random_atoms(e) & laws for e in line.atoms(E, Var))
+        if inside or any(limit[-1].is_infinite for limit in line.limits):
+            yield line
+    elif not isinstance(line, sp.Limit | sp.Derivative | sp.Subs | sp.Lambda):
+        for part in line.args if isinstance(line, sp.Basic) else line:
+            yield from _endless(part, laws)
+
+
+def _in_force(sign: Any, assumptions: tuple[Assumption, ...]) -> Iterator[Model]:
+    """Yield models of what is assumed, and the probes of an expression among which it holds."""
+    yield from (model for seed in _MANY if isinstance(model := found_model(assumptions, seed), Model))
+    for probe in _probes(sign):
+        model = Model(probe.seed, assumptions, dict(probe.numbers))
+        try:
+            if _placed(model, assumptions) and all(abs(e(model)) < _AGREE for e in _equations(model, assumptions)):
+                yield model
+        except NoValueError:
+            continue
+
+
+def _has_no_end(model: Model, sign: Any) -> bool:
+    try:
+        model.value(sign)
+    except DivergesError:
+        return True
+    except MoreDigitsError:
+        exact = model.exact()
+        return exact.ctx is not model.ctx and _has_no_end(exact, sign)
+    except NoValueError:
+        pass
+    return False
+
+
 def _both(model: Model, one: Any, other: Any) -> tuple[tuple[Any, Any], Any]:
     """Return the numbers of two lines and how far they are apart; with many digits where few do not agree."""
     told, found = (number(model, one), number(model, other)), off(model, one, other)
@@ -465,8 +529,8 @@ def _between(expression: Any) -> list[sp.Rational]:
     return places
 
 
-def _where(model: Model) -> str:
-    names = {str(k): v for k, v in model.numbers.items() if isinstance(k, sp.Symbol)}
+def _where(model: Model, among: Any = None) -> str:
+    names = {str(k): v for k, v in model.numbers.items() if isinstance(k, sp.Symbol) and (among is None or k in among)}
     at = ", ".join(f"{name} = {EXACT.nstr(EXACT.convert(v), 4)}" for name, v in sorted(names.items())[:6])
     return f" at {at}" if at else ""
 

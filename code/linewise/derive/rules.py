@@ -318,7 +318,9 @@ def _weakest(needed: Sequence[Assumption]) -> list[Assumption]:
 
 
 def _respect_sign(left: sp.Expr, right: sp.Expr) -> None:
-    """Refuse a value whose sign the left side cannot have."""
+    """Refuse a value whose sign the left side cannot have; what names no complex number stands for a real one."""
+    if right.has(sp.I) and not left.has(sp.I) and left.is_real is None and (not left.is_Symbol or is_random(left)):
+        raise ValueError(f"{left}: expected a real number, for which it stands, got {right}")
     seen = not_negative(left) if isinstance(left, E | Var) else non_negative(left)
     if has_other_sign(right, left) or (seen and right.is_negative):
         raise ValueError(f"{left}: expected a value of its sign, got {right}, which has the other one")

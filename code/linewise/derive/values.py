@@ -45,6 +45,10 @@ class NoValueError(Exception):
     """An expression that has no number in a model: it diverges, or nothing here can evaluate it."""
 
 
+class DivergesError(NoValueError):
+    """An integral that does not settle, or an endless sum whose terms stay as large as they are."""
+
+
 class MoreDigitsError(NoValueError):
     """An expression whose number needs many digits: a derivative or a limit, by numbers nearby."""
 
@@ -272,14 +276,17 @@ class Model:
 
     def _sum(self, e: Any, env: Numbers) -> Any:
         endless = any(limit[2] == sp.oo for limit in e.limits)
-        total, small = self.ctx.mpf(0) if endless else 0, 0
+        total, small, totals = self.ctx.mpf(0) if endless else 0, 0, []
         for inner in self._places(e.limits, env):
             term = self._of(e.function, inner)
             total = total + term
             if endless:
+                totals.append(total)
                 small = small + 1 if abs(term) <= 1e-17 * (1e-9 + abs(total)) else 0
                 if small > 8 and len(e.limits) == 1:
                     return total
+        if endless and len(e.limits) == 1 and _goes_on(totals):
+            raise DivergesError("an endless sum that does not settle")
         if endless:
             raise NoValueError("an endless sum")
         return total
@@ -317,7 +324,8 @@ class Model:
             if off <= 1e-9 * mass:
                 break
         if not off <= _DOUBTFUL * mass:
-            raise NoValueError("a quadrature that does not settle")
+            kind = DivergesError if _is_endless(function, low, high, self.ctx) else NoValueError
+            raise kind("a quadrature that does not settle")
         self._doubtful(float(off), second)
         return second
 
@@ -461,8 +469,18 @@ class Model:
         )  # fmt: skip
 
     def _variance(self, e: Any, env: Numbers) -> Any:
+        """Return the mean square of the distance from the mean, which is not negative, whatever the argument is."""
         x = e.args[0]
-        return self._expectation(E(x**2, evaluate=False), env) - self._expectation(E(x, evaluate=False), env) ** 2
+        size, mean = E(x * sp.conjugate(x), evaluate=False), E(x, evaluate=False)
+        return self._expectation(size, env) - abs(self._expectation(mean, env)) ** 2
+
+
+def _goes_on(totals: Sequence[Any]) -> bool:
+    """Return whether a sum gains as much by its last terms as by those before, half as many."""
+    last = len(totals) - 1
+    late, early = totals[last] - totals[last // 2], totals[last // 2] - totals[last // 4]
+    ends = totals[last] - totals[last - 1], totals[last // 2] - totals[last // 2 - 1]
+    return any(abs(one) >= 0.98 * abs(two) > 0 for one, two in ((late, early), ends))
 
 
 def _head(symbol: Any) -> Any:
@@ -619,6 +637,45 @@ def _gauss(function: Callable[[Any], Any], low: Any, high: Any, pieces: int, ctx
             pass  # a function of one number at a time
     parts = [w * function(x) for x, w in zip(places, weights, strict=True)]
     return sum(parts, ctx.mpf(0)), sum((abs(part) for part in parts), ctx.mpf(0))
+
+
+def _is_endless(function: Callable[[Any], Any], low: Any, high: Any, ctx: Any) -> bool:
+    """Return whether an integral diverges: towards an end, or around a place within, it gains as much at every scale.
+
+    A peak that a quadrature misses, and a slow end, are none.
+    """
+
+    def size(x: Any) -> Any:
+        try:
+            found = function(x)
+        except OverflowError as error:
+            raise MoreDigitsError from error
+        except (ArithmeticError, NoValueError):
+            return ctx.mpf(0), False
+        if ctx is QUICK and not np.isfinite(found):
+            raise MoreDigitsError
+        return abs(found), found.real > 0
+
+    for end, sign in ((low, 1), (high, -1)):
+        gains, signs, heights = [], set(), []
+        for k in (4, 6, 8):
+            scale = ctx.mpf(10) ** (k if abs(end) == mpmath.inf else -k)
+            first = -sign * scale if abs(end) == mpmath.inf else sign * scale + end
+            found = [size(first + (first if abs(end) == mpmath.inf else sign * scale) * j / 8) for j in range(8)]
+            signs |= {positive for _, positive in found}
+            heights.append(max(height for height, _ in found))
+            gains.append(heights[-1] * scale)
+        waves = len(signs) > 1 and abs(end) == mpmath.inf
+        if (later := heights if waves else gains)[2] >= 0.98 * later[1] > 0:
+            return True
+    places = sorted(_places_of(low, high, 10, ctx)[0])
+    k = max(range(1, len(places) - 1), key=lambda k: size(places[k])[0])
+    at, step, gains = places[k], (places[k + 1] - places[k - 1]) / 2, []
+    for _ in range(30):
+        at = max((at - step, at, at + step), key=lambda x: size(x)[0])
+        step /= 2
+        gains.append(size(at)[0] * step)
+    return bool(sum(gains[20:]) >= 0.8 * sum(gains[10:20]) > 0)
 
 
 _NAMED: Mapping[str, str] = {

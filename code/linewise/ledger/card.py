@@ -12,12 +12,13 @@ from __future__ import annotations
 import html as escaping
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from linewise.conventions import Conventions, standard
 from linewise.derive import display, notation
 from linewise.ledger import sentences
-from linewise.ledger.evidence import Evidence
+from linewise.ledger.evidence import Evidence, refuse_by_hand
 
 #: The mime type under which a card leaves its record in the cell's output.
 MIME = "application/vnd.linewise.verdict+json"
@@ -52,6 +53,11 @@ class Card:
     claim: Record
     evidence: tuple[Evidence, ...]
     conventions: Conventions = field(default_factory=standard, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a verdict that no check of a claim has given, a changed copy too."""
+        refuse_by_hand("card", "a check of a claim, such as claim.prove(...),")
+        object.__setattr__(self, "claim", MappingProxyType(dict(self.claim)))
 
     def record(self) -> dict[str, Any]:
         """Return the machine-readable record: claim, verdict and evidence."""

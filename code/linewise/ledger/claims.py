@@ -16,7 +16,7 @@ from linewise.derive.derivation import Derivation
 from linewise.entries import meant, not_text, wrong_keys
 from linewise.ledger import sentences
 from linewise.ledger.card import Card, anchor_of
-from linewise.ledger.evidence import Evidence, LedgerError, Z, agreement, derived
+from linewise.ledger.evidence import Evidence, LedgerError, Z, agreement, checked, derived
 from linewise.ledger.theorem import Theorem, entry_of, read_theorems, unpinned
 
 OUTCOMES = ("supported", "contradicted", "undecided")
@@ -212,7 +212,8 @@ class Claim:
         if wrong := unpinned(self.shows, shown):
             more = f"if this is what the claim says, its entry has\n{entry_of(shown)}" if shown else "leave shows out"
             raise LedgerError("\n".join([*(f"{self.id}: {said}" for said in wrong), more]))
-        return Card({"claim": self.id, **self.shown}, evidence, self.conventions)
+        with checked():
+            return Card({"claim": self.id, **self.shown}, evidence, self.conventions)
 
 
 class Claims(dict[str, Claim]):

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Number
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,6 +45,26 @@ class LedgerError(AssertionError):
     """A check that does not hold, or a mistake that was not rejected."""
 
 
+# Only a check makes evidence, and only a claim a card: made by hand, they would show a verdict that nothing has given.
+_CHECKED = ContextVar("made by a check", default=False)
+
+
+@contextmanager
+def checked() -> Iterator[None]:
+    """Let what is made inside the block count as made by a check, which has held."""
+    token = _CHECKED.set(True)
+    try:
+        yield
+    finally:
+        _CHECKED.reset(token)
+
+
+def refuse_by_hand(what: str, makers: str) -> None:
+    """Refuse to make what only a check makes."""
+    if not _CHECKED.get():
+        raise TypeError(f"{what}: expected what {makers} returns; made by hand, it rests on no check")
+
+
 @dataclass(frozen=True)
 class Evidence:
     """One check that held, in its parts; what a reader sees is drawn from them (`linewise.ledger.sentences`).
@@ -53,6 +77,11 @@ class Evidence:
     kind: str
     parts: Mapping[str, Any]
     block: Derivation | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no check has made, a changed copy too."""
+        refuse_by_hand("evidence", "derived, agreement, counterexample or observation")
+        object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
 
     @property
     def outcome(self) -> str | None:
@@ -81,7 +110,8 @@ def derived(chain: Derivation) -> Evidence:
     record = chain.record()
     names = [mistake.name for mistake in chain.mistakes]
     parts = {"name": chain.name, "steps": steps, "mistakes": names, "derivation": display.fingerprint(record)}
-    return Evidence("derivation", parts, block=chain)
+    with checked():
+        return Evidence("derivation", parts, block=chain)
 
 
 def agreement(
@@ -162,7 +192,8 @@ def agreement(
         allowed = {"tolerance": _summary(bound), "because": because}
     first, *more = [{"name": name, "value": _summary(false)} for (name, _), false in zip(mistakes, missed, strict=True)]
     parts |= {"expected": _summary(wanted), **allowed, "mistake": first} | ({"neighbours": more} if more else {})
-    return Evidence("agreement", parts)
+    with checked():
+        return Evidence("agreement", parts)
 
 
 def counterexample(
@@ -205,6 +236,7 @@ def counterexample(
             "got neither"
         )
     _uses_its_arguments(quantity)
+    _depends_on_its_arguments(quantity, at)
     tol = _exact_number(tolerance, "tolerance")
     if not 0 <= tol < sp.oo:
         raise ValueError(f"tolerance: expected a non-negative finite number, got {tolerance}")
@@ -238,7 +270,8 @@ def counterexample(
         if all(name in at and np.array_equal(_plain(at[name]), _plain(given)) for name, given in obeys.items()):
             raise LedgerError("obeys: expected another instance than the one at which the sentence fails, got the same")
         parts["obeys"] = {"at": _parts(obeys), "observed": _part(kept)}
-    return Evidence("counterexample", parts)
+    with checked():
+        return Evidence("counterexample", parts)
 
 
 def observation(
@@ -276,7 +309,8 @@ def observation(
     outcome = _side(observed, relation, reference)
     parts = {"of": of, "observed": _estimate(observed), "relation": relation, "reference": _part(reference)}
     parts |= {"units": units, "null": {"name": name} | _estimate(absent), "outcome": outcome}
-    return Evidence("observation", parts)
+    with checked():
+        return Evidence("observation", parts)
 
 
 def _side(estimate: Estimate, relation: str, reference: float) -> str:
@@ -292,6 +326,35 @@ def _uses_its_arguments(quantity: Callable[..., Any]) -> None:
     if code and not any(_mentions(i, names) for i in dis.get_instructions(code)):
         signature = inspect.signature(quantity)
         raise TypeError(f"quantity: expected a function of the instance, got one that ignores {signature}")
+
+
+def _depends_on_its_arguments(quantity: Callable[..., Any], at: Mapping[str, Any]) -> None:
+    """Refuse a Python function whose body makes nothing of its parameters, as x*0 + 5 does.
+
+    One of arithmetic alone is asked what it makes of letters; one that calls or compares may not multiply by 0.
+    """
+    body = [*dis.get_instructions(quantity)] if hasattr(quantity, "__code__") else []
+    nothing = any(_is_zero(one) and two.opname == "BINARY_OP" and two.argrepr in ("*", "**", "*=", "**=")
+                  for one, two in pairwise(body))  # fmt: skip
+    if body and all(i.opname in _ARITHMETIC for i in body):
+        with suppress(TypeError, ValueError, ArithmeticError):
+            made = quantity(**{name: sp.Symbol(name) for name in at})
+            nothing = isinstance(made, Number | sp.Expr) and not getattr(made, "free_symbols", None)
+    if nothing:
+        raise TypeError("quantity: expected a function of the instance, got one whose value does not depend on it")
+
+
+#: What a function of arithmetic alone does: it calls and compares nothing, and changes nothing but its own names.
+_ARITHMETIC = frozenset({
+    "RESUME", "NOP", "CACHE", "COPY_FREE_VARS", "LOAD_FAST", "LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW",
+    "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_DEREF", "LOAD_GLOBAL", "STORE_FAST",
+    "BINARY_OP", "UNARY_NEGATIVE", "UNARY_POSITIVE", "RETURN_VALUE", "RETURN_CONST",
+})  # fmt: skip
+
+
+def _is_zero(instruction: dis.Instruction) -> bool:
+    value = instruction.argval
+    return instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and isinstance(value, int | float) and value == 0
 
 
 def _mentions(instruction: dis.Instruction, names: tuple[str, ...]) -> bool:

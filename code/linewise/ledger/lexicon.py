@@ -107,7 +107,8 @@ def problems(root: str | Path) -> list[str]:
     """Return where the lexicon and the claims of a book disagree; an empty list is a clean bill.
 
     A claim that names an unknown entry, or none for a word of the lexicon that stands in its title, its reading or what
-    holds, an entry that no claim names, and an entry that speaks of a claim which does not name it, are each a problem.
+    holds, an entry that no claim names, an entry that speaks of a claim which does not name it, and a word of the sources
+    that stands under two entries, are each a problem.
     """
     lexicon, claims = read_lexicon(root), [row.claim for row in collate(root)]
     return (
@@ -128,9 +129,13 @@ def _of_claims(lexicon: dict[str, Word], claims: Iterable[Claim]) -> Iterator[st
 
 def _of_entries(lexicon: dict[str, Word], claims: list[Claim]) -> Iterator[str]:
     named = {claim.id: claim.words for claim in claims}
+    first: dict[str, str] = {}
     for word in lexicon.values():
         if not any(word.id in words for words in named.values()):
             yield f"lexicon: {word.id}: no claim names it"
+        for form in word.original:
+            if first.setdefault(form, word.id) != word.id:
+                yield f"lexicon: {word.id}: has {form}, which stands under {first[form]}"
         for claim in (*word.changes, *word.departs):
             if word.id not in named.get(claim, ()):
                 why = "does not name it" if claim in named else "is no claim"
