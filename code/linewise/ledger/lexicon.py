@@ -107,8 +107,8 @@ def problems(root: str | Path) -> list[str]:
     """Return where the lexicon and the claims of a book disagree; an empty list is a clean bill.
 
     A claim that names an unknown entry, or none for a word of the lexicon that stands in its title, its reading or what
-    holds, an entry that no claim names, an entry that speaks of a claim which does not name it, and a word of the sources
-    that stands under two entries, are each a problem.
+    holds, an entry that no claim names, an entry that speaks of a claim which does not name it, and a word of the
+    sources that stands under two entries, are each a problem.
     """
     lexicon, claims = read_lexicon(root), [row.claim for row in collate(root)]
     return (
