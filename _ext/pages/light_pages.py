@@ -8,7 +8,7 @@ extension works on the finished pages:
   without the variables that nothing reads.
 * Code has elements around the tokens that have a colour of their own, and no others.
 * The scripts that all pages share become three: those that others may need while the page is read, those that wait
-  until it is there, and those that copy code, which only pages with code have. A script of one page stays with it.
+  until it is there, and those of the buttons that only pages with code have. A script of one page stays with it.
 * The icons' style sheet and fonts keep the icons that occur.
 * A picture carries its size, so that nothing moves when it comes, and comes when it is nearly in view.
 * FontAwesome's script (1.5 MB) goes, its style sheet shows the icons as well.
@@ -54,8 +54,8 @@ DYNAMIC = frozenset(
 )
 #: What other scripts of a page may need while the page is read. The other shared scripts wait until it is there.
 EARLY = ("documentation_options.js", "doctools.js", "sphinx_highlight.js", "language_data.js")
-#: The scripts of the button that copies code, which a page without code does not need.
-COPYING = ("clipboard.min.js", "copybutton.js")
+#: The scripts of the buttons that copy code and unfold solutions, which a page without code does not need.
+BUTTONS = ("togglebutton.js", "clipboard.min.js", "copybutton.js")
 #: The script of tabs, which a page without tabs does not need.
 TABS = re.compile(r'[ \t]*<script[^>]*\bsrc="[^"]*/design-tabs\.js[^"]*"[^>]*></script>\n?')
 #: How the theme begins, with "auto" where a reader has chosen nothing: no colour is known before its script has run.
@@ -390,11 +390,11 @@ def style_bundle(static: Path, pages: Collection[str], words: set[str], fonts: l
 
 
 def script_bundles(static: Path, pages: Collection[str]) -> Iterator[Bundle]:
-    """Write the scripts that all pages share as three: those that cannot wait, those that copy code, and the others."""
+    """Write the scripts that all pages share as three: those that cannot wait, the buttons of code, and the others."""
     programs = [name for name in shared(pages, SCRIPT) if name != "design-tabs.js"]
-    early, copying = ([n for n in programs if n in some] for some in (EARLY, COPYING))
-    late = [n for n in programs if n not in (*early, *copying)]
-    for names, wait, needed_by in ((early, "", ""), (late, " defer", ""), (copying, " defer", 'class="highlight')):
+    early, buttons = ([n for n in programs if n in some] for some in (EARLY, BUTTONS))
+    late = [n for n in programs if n not in (*early, *buttons)]
+    for names, wait, needed_by in ((early, "", ""), (late, " defer", ""), (buttons, " defer", 'class="highlight')):
         if names:
             # An unfinished last line or comment of one script does not reach the next.
             joined = "\n;\n".join((static / name).read_text(encoding="utf-8") for name in names)

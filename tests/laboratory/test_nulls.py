@@ -187,10 +187,12 @@ def of_heads(effect: float, trend: float, *shape: int) -> np.ndarray:
     return gains
 
 
-#: Chapter and cell of a card, and from the gains of heads to the names that the cell takes.
+#: Chapter and cells of a card, and from the gains of heads to the names that the cell takes.
 ON_HEADS = {
-    "encoder_decoder/encoder_and_decoder, encoder-decoder-030": lambda of: {
-        "gain": lambda sigma, notion: of(4, 4, 4), "sigma_d": None, "sigma_u": None, "sigma_e": None,
+    "encoder_decoder/encoder_and_decoder, encoder-decoder-030, encoder-decoder-trained-card": lambda of: {
+        "gain": lambda sigma, notion: {"mask": of(4, 4, 4), "an order": np.zeros((4, 4, 4)),
+                                       "another": of(4, 4, 8)[..., ::2] - of(4, 4, 8)[..., 1::2]}[sigma[1]],
+        **dict.fromkeys(("sigma_d", "sigma_u", "sigma_e"), ("no mask", "mask")), "shuffled": ["an order", "another"],
         "notions": {"entropy rank": None, "stable rank": None}},
     "encoder_decoder/remedies, rem-046": lambda of: {"up": of(6, 12), "up_d": of(4, 4, 4)},
     "matrix/effective_rank, 55f32e85": lambda of: {
@@ -209,7 +211,7 @@ ON_HEADS = {
 
 @pytest.mark.parametrize("place", ON_HEADS)
 def test_a_card_on_heads_is_issued_with_the_effect_and_not_without_it(place: str) -> None:
-    chapter, name = place.split(", ")
+    chapter, *names = place.split(", ")
 
     def issue(effect: float, trend: float) -> None:
         space: dict[str, Any] = {
@@ -219,7 +221,8 @@ def test_a_card_on_heads_is_issued_with_the_effect_and_not_without_it(place: str
             "over_models": lambda values: estimate.mean(values.mean(axis=(1, 2))),
         }  # fmt: skip
         space |= ON_HEADS[place](lambda *shape: of_heads(effect, trend, *shape))
-        exec(compile(cell_of(chapter, name), name, "exec"), space)
+        for name in names:
+            exec(compile(cell_of(chapter, name), name, "exec"), space)
 
     issue(1.0, 0.0)
     with pytest.raises(LedgerError, match="outcome"):

@@ -2,16 +2,19 @@
 
 >>> import matplotlib
 >>> matplotlib.use("agg")
+>>> import matplotlib.pyplot as plt
 >>> from attnmath.figures import falling
->>> ax = falling([1, 2, 4], {"error": [1.0, 0.5, 0.25]}, {"1/n": [1.0, 0.5, 0.25]}, xlabel="n", ylabel="error")
+>>> figure, ax = plt.subplots(figsize=(6, 4))
+>>> measured, predicted = {"error": [1.0, 0.5, 0.25]}, {"1/n": [1.0, 0.5, 0.25]}
+>>> ax = falling([1, 2, 4], measured, predicted, xlabel="n", ylabel="error", ax=ax)
 >>> ax.get_yscale()
 'log'
 
 `show` turns a finished figure into a picture that a notebook displays and stores as SVG; its `save` writes PNG and SVG:
 
 >>> from attnmath.figures import show
->>> show(ax.figure)
-<figure: 1 panel, 6.4 x 4.8 in>
+>>> show(figure)
+<figure: 1 panel, 6 x 4 in>
 """
 
 from attnmath.figures.curves import curves

@@ -330,9 +330,9 @@ def compared(one: Any, other: Any) -> str | None:
         if told[0] is None and _divides_by_0(model, one):
             continue
         if told[0] is None:
-            return f"it has no number{_where(model)}"
+            return f"it has no number{_where(model, one)}"
         if found is not None and not _holds(found[2], "="):
-            return _said(model, found)
+            return _said(model, found, one, other)
         agreed = True
     return "" if agreed else None
 
@@ -375,7 +375,7 @@ def diverges(line: Any, assumptions: tuple[Assumption, ...]) -> str:
         held = [*_in_force(sign, assumptions)]
         lost = [m for m in held or _probes(sign) if _has_no_end(m, sign) and not _divides_by_0(m, sign)]
         if lost and (held or len(lost) == len(_probes(sign))):
-            return f"{sign}, which does not converge{_where(lost[0], sign.free_symbols)}"
+            return f"{sign}, which does not converge{_where(lost[0], sign)}"
     return ""
 
 
@@ -529,8 +529,10 @@ def _between(expression: Any) -> list[sp.Rational]:
     return places
 
 
-def _where(model: Model, among: Any = None) -> str:
-    names = {str(k): v for k, v in model.numbers.items() if isinstance(k, sp.Symbol) and (among is None or k in among)}
+def _where(model: Model, *spoken_of: Any) -> str:
+    """Say which numbers a model gives to the symbols of these: it may have met many others."""
+    among = set().union(*(getattr(part, "free_symbols", set()) for part in spoken_of))
+    names = {str(k): v for k, v in model.numbers.items() if isinstance(k, sp.Symbol) and k in among}
     at = ", ".join(f"{name} = {EXACT.nstr(EXACT.convert(v), 4)}" for name, v in sorted(names.items())[:6])
     return f" at {at}" if at else ""
 
@@ -565,12 +567,12 @@ def verdicts(
         if found is None and (None in told or _MORE not in told):
             continue
         if coarse and found is not None and not _holds((found[2][0], 1e-3 * (abs(found[0]) + abs(found[1]))), relation):
-            yield _said(model, found)
+            yield _said(model, found, one, other, *assumptions)
             continue
         exact = sharp(model, assumptions)
         found = None if exact is None else off(exact, one, other)
         if exact is not None and found is not None:
-            yield "" if _holds(found[2], relation) else _said(exact, found)
+            yield "" if _holds(found[2], relation) else _said(exact, found, one, other, *assumptions)
 
 
 def _agree(found: Any) -> bool:
@@ -588,6 +590,6 @@ def _holds(gap: Any, relation: str) -> bool:
                 difference >= -slack)  # fmt: skip
 
 
-def _said(model: Model, found: Any) -> str:
+def _said(model: Model, found: Any, *spoken_of: Any) -> str:
     one, two = (EXACT.nstr(EXACT.convert(x), 8) for x in found[:2])
-    return f"{one} and {two}{_where(model)}"
+    return f"{one} and {two}{_where(model, *spoken_of)}"

@@ -37,7 +37,7 @@ from linewise.pages import findable, signs
 logger = logging.getLogger(__name__)
 PAGES = ("ledger", "errata", "coverage")
 #: What the first line of an entry says or leads to: the script reads it there.
-IN_VIEW = ("data-claim", "data-verdict", "data-chapter")
+IN_VIEW = ("data-claim", "data-verdict", "data-chapter", "data-grade")
 
 
 def markdown(text: str) -> str:

@@ -19,9 +19,9 @@
   function known(element) {
     const data = { sections: "own", ...element.dataset, words: words[element.dataset.words] };
     if (element.matches("a")) return { ...data, title: element.title };
-    const [verdict, link, claim] = [".verdict-badge", ".claim-link", ".claim-id"].map((s) => element.querySelector(s));
-    const chapter = link.pathname.match(/([^/]*)\.html$/)[1];
-    return { ...data, verdict: verdict.textContent, chapter, claim: claim.textContent };
+    const said = (kind) => element.querySelector(`.${kind}`)?.textContent;
+    const chapter = element.querySelector(".claim-link").pathname.match(/([^/]*)\.html$/)[1];
+    return { ...data, verdict: said("verdict-badge"), grade: said("claim-grade"), chapter, claim: said("claim-id") };
   }
 
   // The text of an element, with its formulas as one would type them.
