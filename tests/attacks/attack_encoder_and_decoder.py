@@ -400,10 +400,9 @@ def collides(n: int, h: int, width: int, seed: int, more: int = 0, last: bool = 
     on=small_layers,
     wrong={
         "one rank more": lambda n, h, width, seed: each(lambda *of: collides(*of, more=1), n, h, width, seed) == 1,
-        "without a token that is 0": lambda n, h, width, seed: each(
-            lambda *of: collides(*of, last=False), n, h, width, seed
-        )
-        == 1,
+        "without a token that is 0": lambda n, h, width, seed: (
+            each(lambda *of: collides(*of, last=False), n, h, width, seed) == 1
+        ),
     },
 )
 def a_layer_of_low_rank_cannot_pass_tokens_on(n, h, width, seed):
