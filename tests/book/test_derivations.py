@@ -50,7 +50,7 @@ def test_every_changed_line_is_rejected(notebook: Path) -> None:
 
 
 def recorded(notebook: Path) -> dict[str, str]:
-    """Return the names of the derivations in a notebook's records, those below its cards among them, by their digest."""
+    """Return the names of the derivations in a notebook's records and below its cards, by their digest."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
     shown = [data[display.MIME] for data in outputs if display.MIME in data]

@@ -689,9 +689,10 @@ def test_exact_values_need_no_tolerance_and_a_function_must_use_its_instance() -
         made.append(x)
         return made[0] + 1
 
-    for honest in (by_effect, lambda x: 5 * x, lambda x: 5 if x == 4 else 0, lambda x: x % 2 + 5, lambda x: np.ones(x).sum() + 1,
-                   lambda x: abs(x) - math.sqrt(x) + 5, lambda x: 0 * abs(x) + x, lambda x: abs(x) - abs(x + 1) + x + 5,
-                   lambda x: np.ones(x)[0] - np.ones(x)[1] + 5, lambda x: sum(k - k for k in range(x)) + 5,
+    for honest in (by_effect, lambda x: 5 * x, lambda x: 5 if x == 4 else 0, lambda x: x % 2 + 5,
+                   lambda x: np.ones(x).sum() + 1, lambda x: abs(x) - math.sqrt(x) + 5, lambda x: 0 * abs(x) + x,
+                   lambda x: abs(x) - abs(x + 1) + x + 5, lambda x: np.ones(x)[0] - np.ones(x)[1] + 5,
+                   lambda x: sum(k - k for k in range(x)) + 5,
                    lambda x: (sp.eye(2) * sp.ones(2) * x - sp.ones(2) * x * sp.eye(2))[0, 0] + 5):  # fmt: skip
         assert counterexample(honest, {"x": 4}, "<=", 3, instead=20, tolerance=1e-9, of="it")
     kept = counterexample(lambda x, y: y, {"x": 1, "y": 2}, ">", 3, obeys={"x": 1, "y": 4}, of="it")
