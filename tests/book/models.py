@@ -20,13 +20,15 @@ UNSEEN: dict[tuple[str, str], str] = {
 
 _TWO_PLACES = "equations are taken to hold at the places 1 and 2 at least, and one component does not satisfy both"
 _APART = "two indices are apart, and beside a size that is 1 each index is"
+_VARIANCE = "the seeds that are tried give a negative variance"
 _LOGARITHM = "a positive number is made from the logarithm of the size, which is 0"
 #: By notebook, name of the derivation and size.
 LARGER: dict[tuple[str, str, str], str] = {
     ("frozen_projections", "The squared length of $gU$", "m"): _TWO_PLACES,
     ("projections", "The dot product of $xU$ and $yU$", "m"): _TWO_PLACES,
     ("projections", "The score after the change", "d_k"): _TWO_PLACES,
-    ("projections", "The variance of a scaled score", "d_k"): "the seeds that are tried give a negative variance",
+    ("projections", "The variance of a scaled score", "d_k"): _VARIANCE,
+    ("gradients", "The mean square of $x^\\top Hx$", "n"): _VARIANCE,
     ("positional_heads", "The mean of an entry off the diagonal", "n"): "a row of one entry has none off the diagonal",
     ("eigenvalues", "$\\theta$ times the left side", "n"): _APART,
     ("powers", "The difference of two entries of $Ax$, for rows $o+t\\alpha$ and $o+t\\beta$", "n"): _APART,
