@@ -105,7 +105,7 @@ class _Letter:
         raise _UndecidedError
 
     __bool__ = __iter__ = __len__ = __contains__ = __index__ = __float__ = __int__ = _undecided
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _undecided  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _undecided
 
 
 def _key(value: Any, parts: list[sp.Expr]) -> Any:
