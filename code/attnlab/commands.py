@@ -190,10 +190,10 @@ def existing_file(text: str) -> Path:
 
 
 @_looked_up
-def existing_folder(text: str) -> Path:
-    """Return a folder that is there."""
-    if not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"expected a folder, got {text}")
+def existing_path(text: str) -> Path:
+    """Return a folder that is there, or a file that can be read."""
+    if not Path(text).is_dir() and not (Path(text).is_file() and os.access(text, os.R_OK)):
+        raise argparse.ArgumentTypeError(f"expected a folder, or a file to read, got {text}")
     return Path(text)
 
 

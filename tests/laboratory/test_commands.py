@@ -323,7 +323,7 @@ def test_one_thread_computes_what_is_kept() -> None:
         assert threads() == {2}
 
 
-@pytest.mark.parametrize("reader", ["folder", "table", "existing_file", "existing_folder"])
+@pytest.mark.parametrize("reader", ["folder", "table", "existing_file", "existing_path"])
 def test_a_path_that_cannot_be_looked_up_is_a_wrong_option(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from attnlab import commands
 

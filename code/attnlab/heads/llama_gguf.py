@@ -1,0 +1,164 @@
+"""Decoders in Llama's layout from GGUF files, which may hold weights of few bits, with the tokenizer of the file.
+
+Nothing is downloaded. What cannot be read exactly is refused by name: another architecture, a setting, a parameter or
+a number format that is not known. Reading needs the packages gguf and tokenizers
+(``pip install "attention-checked[model]"``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.heads.llama import Llama, checked, sizes_of
+from attnlab.records import is_file
+from attnmath.checks import path_to
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+#: The settings of a file that are read, by the fields of `attnlab.heads.llama.Sizes`.
+_SIZES = {
+    "layers": "block_count", "heads": "attention.head_count", "key_heads": "attention.head_count_kv",
+    "width": "embedding_length", "d_k": "attention.key_length", "inner": "feed_forward_length",
+    "vocabulary": "vocab_size", "longest": "context_length", "epsilon": "attention.layer_norm_rms_epsilon",
+    "base": "rope.freq_base",
+}  # fmt: skip
+#: Settings that must have these values where they are there.
+_FIXED = {"rope.scaling.type": "none", "expert_count": 0, "expert_used_count": 0}
+#: Settings that follow from others, and must agree with these.
+_SAME = {"rope.dimension_count": "d_k", "attention.value_length": "d_k"}
+#: What settings outside of ``llama.`` begin with that describe the file and its tokenizer alone.
+_WITHOUT_EFFECT = re.compile(r"GGUF\.|general\.|tokenizer\.|quantize\.")
+#: The names of the file's parameters, and those of `Sizes.shapes`.
+_NAMES = {"token_embd": "embed_tokens", "output_norm": "norm", "output": "lm_head"}
+_PARTS = {
+    "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
+    "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+}  # fmt: skip
+#: How texts are cut before byte pairs are merged, by the names that files give: whether digits stand alone.
+_CUTS = {"gpt-2": False, "smollm": True}
+
+
+def load_gguf(path: str | Path, report: Callable[[], Any] = lambda: None) -> tuple[Llama, Tokenizer]:
+    """Read the model and the tokenizer of a GGUF file.
+
+    report : called after each parameter.
+    Raises `FileNotFoundError` for a missing file and `ValueError` for one that cannot be read exactly.
+    """
+    fields, tensors = _opened(path_to(path, "path"))
+    kind = fields.get("general.architecture")
+    if kind != "llama":
+        raise ValueError(f"path: general.architecture: expected 'llama', got {kind!r}")
+    settings = {key.removeprefix("llama."): value for key, value in fields.items() if key.startswith("llama.")}
+    others = [key for key in fields if not key.startswith("llama.") and not _WITHOUT_EFFECT.match(key)]
+    sizes = sizes_of(_sizes(settings, fields), "output.weight" not in {t.name for t in tensors}, "path: llama")
+    for key, value in settings.items():
+        wanted = _FIXED.get(key, getattr(sizes, _SAME[key]) if key in _SAME else value)
+        if value != wanted:
+            raise ValueError(f"path: llama.{key}: expected {wanted!r}, got {value!r}")
+    if unknown := sorted({f"llama.{key}" for key in set(settings) - {*_SIZES.values(), *_FIXED, *_SAME}} | set(others)):
+        got = ", ".join(f"{key} = {str(fields[key])[:50]}" for key in unknown)
+        raise ValueError(f"path: expected settings that are known, got {got}")
+    if sizes.layers > len(tensors):  # before as many names are made
+        raise ValueError(f"path: expected the parameters of {sizes.layers} layers, got {len(tensors)} in all")
+    formats: Counter[str] = Counter()
+    arrays = {}
+    for tensor in tensors:
+        arrays[_name(tensor.name)] = _numbers(tensor)
+        formats[tensor.tensor_type.name] += int(tensor.n_elements)
+        report()
+    about = {
+        "name": fields.get("general.name"),
+        "licence": fields.get("general.license"),
+        "parameters": dict(formats.most_common()),
+    }
+    return Llama(sizes, checked(sizes, arrays, "path"), adjacent=True, about=about), _tokenizer(fields)
+
+
+def file_hash(path: str | Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path_to(path, "path").open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _opened(path: Path) -> tuple[dict[str, Any], list[Any]]:
+    """Settings and tensors of a file; the tensors' numbers are read when they are asked for."""
+    from gguf import GGUFReader
+
+    if not is_file(path):
+        raise FileNotFoundError(f"path: expected a GGUF file, got {str(path)[:200]}")
+    try:
+        reader = GGUFReader(path)
+        return {key: one.contents() for key, one in reader.fields.items()}, list(reader.tensors)
+    except Exception as error:  # the package raises errors of many kinds where a file ends or lies
+        got = f"{str(path)[:200]} ({error or type(error).__name__})"
+        raise ValueError(f"path: expected a whole GGUF file in formats that gguf knows, got {got}") from None
+
+
+def _sizes(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings by the fields of `Sizes`, with what a file may leave out."""
+    heads, width = (settings.get(_SIZES[name]) for name in ("heads", "width"))
+    whole = isinstance(heads, int) and isinstance(width, int) and heads > 0 and not width % heads
+    tokens = fields.get("tokenizer.ggml.tokens")
+    left_out = {
+        "head_count_kv": heads, "key_length": width // heads if whole else None,  # type: ignore[operator]
+        "vocab_size": len(tokens) if isinstance(tokens, list) else None, "freq_base": 10000.0,
+    }  # fmt: skip
+    return {name: settings.get(key, left_out.get(key.rpartition(".")[2])) for name, key in _SIZES.items()}
+
+
+def _name(name: str) -> str:
+    """The name of a parameter in `Sizes.shapes`, or its own if it has none there."""
+    stem, _, end = name.rpartition(".")
+    if end == "weight" and stem in _NAMES:
+        return f"{_NAMES[stem]}.weight"
+    found = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)
+    return f"layers.{found[1]}.{_PARTS[found[2]]}.weight" if found and found[2] in _PARTS else name
+
+
+def _numbers(tensor: Any) -> np.ndarray:
+    from gguf import quants
+
+    try:
+        numbers = quants.dequantize(tensor.data, tensor.tensor_type)
+    except NotImplementedError:
+        expected = f"the parameter {tensor.name} in a format that gguf turns into float32"
+        raise ValueError(f"path: expected {expected}, got {tensor.tensor_type.name}") from None
+    return np.asarray(numbers, dtype=np.float32).reshape([int(size) for size in tensor.shape[::-1]])
+
+
+def _tokenizer(fields: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer of a file: byte pairs, merged in the order of its list; special tokens are read as plain text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+    given = {key.rpartition(".")[2]: value for key, value in fields.items() if key.startswith("tokenizer.ggml.")}
+    if given.get("model") != "gpt2":
+        raise ValueError(f"path: tokenizer.ggml.model: expected 'gpt2', byte pairs, got {given.get('model')!r}")
+    if given.get("pre") not in _CUTS:
+        raise ValueError(f"path: tokenizer.ggml.pre: expected one of {', '.join(_CUTS)}, got {given.get('pre')!r}")
+    if given.get("add_eos_token") or given.get("add_space_prefix"):
+        raise ValueError("path: tokenizer.ggml: expected add_eos_token and add_space_prefix to be False, got True")
+    try:
+        numbers = {token: number for number, token in enumerate(given["tokens"])}
+        tokenizer = Tokenizer(models.BPE(numbers, [tuple(pair.split(" ")) for pair in given["merges"]]))
+        cut = [pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        digits = [pre_tokenizers.Digits(individual_digits=True)] if _CUTS[given["pre"]] else []
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*digits, *cut])
+        tokenizer.decoder = decoders.ByteLevel()
+        if given.get("add_bos_token"):
+            number = given["bos_token_id"]
+            first = given["tokens"][number]
+            tokenizer.post_processor = processors.TemplateProcessing(
+                single=f"{first} $A", special_tokens=[(first, number)]
+            )
+    except Exception as error:  # the package raises bare Exceptions
+        raise ValueError(f"path: expected a tokenizer of byte pairs in the file, got {error!r:.200}") from None
+    return tokenizer
