@@ -37,6 +37,7 @@ COMMANDS = {
     "attnlab.recall": "train the models of the chapter on associative recall",
     "attnlab.translation": "train the models of the chapter on few data",
     "attnlab.experiments.locality": "train decoders on texts with and without locality",
+    "attnlab.experiments.four_bits": "round or disturb weights by 4 bits, and measure the heads",
     "attnlab.experiments.sparsity_benchmark": "compare four ways to compute the sparsity of a row",
     "attnlab.experiments.public_implementations": "compare this package with public ones",
 }

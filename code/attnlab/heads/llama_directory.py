@@ -49,7 +49,7 @@ _WITHOUT_EFFECT = {
     "name_or_path", "_name_or_path", "_commit_hash", "_attn_implementation_autoset", "transformers_version",
 }  # fmt: skip
 #: How the formats of the weights are called, and what they are in memory.
-_FORMATS = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+_FORMATS: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
 _INDEX = "model.safetensors.index.json"
 
 
@@ -147,7 +147,7 @@ def _arrays(path: Path, formats: Counter[str]) -> dict[str, np.ndarray]:
     from safetensors import SafetensorError, deserialize
 
     try:
-        found: Any = deserialize(path.read_bytes())
+        found = deserialize(path.read_bytes())
     except (SafetensorError, ValueError, OverflowError) as error:
         raise ValueError(f"directory: expected a whole file of safetensors in {path}, got {error}") from None
     arrays = {}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.heads.llama import Llama, checked, sizes_of
+from attnlab.heads.llama import Llama, Sizes, checked, sizes_of
 from attnlab.records import is_file
 from attnmath.checks import path_to
 
@@ -54,25 +54,16 @@ def load_gguf(path: str | Path, report: Callable[[], Any] = lambda: None) -> tup
     Raises `FileNotFoundError` for a missing file and `ValueError` for one that cannot be read exactly.
     """
     fields, tensors = _opened(path_to(path, "path"))
-    kind = fields.get("general.architecture")
-    if kind != "llama":
-        raise ValueError(f"path: general.architecture: expected 'llama', got {kind!r}")
-    settings = {key.removeprefix("llama."): value for key, value in fields.items() if key.startswith("llama.")}
-    others = [key for key in fields if not key.startswith("llama.") and not _WITHOUT_EFFECT.match(key)]
-    sizes = sizes_of(_sizes(settings, fields), "output.weight" not in {t.name for t in tensors}, "path: llama")
-    for key, value in settings.items():
-        wanted = _FIXED.get(key, getattr(sizes, _SAME[key]) if key in _SAME else value)
-        if value != wanted:
-            raise ValueError(f"path: llama.{key}: expected {wanted!r}, got {value!r}")
-    if unknown := sorted({f"llama.{key}" for key in set(settings) - {*_SIZES.values(), *_FIXED, *_SAME}} | set(others)):
-        got = ", ".join(f"{key} = {str(fields[key])[:50]}" for key in unknown)
-        raise ValueError(f"path: expected settings that are known, got {got}")
+    sizes = _sizes(fields, tied="output.weight" not in {tensor.name for tensor in tensors})
     if sizes.layers > len(tensors):  # before as many names are made
         raise ValueError(f"path: expected the parameters of {sizes.layers} layers, got {len(tensors)} in all")
     formats: Counter[str] = Counter()
     arrays = {}
     for tensor in tensors:
-        arrays[_name(tensor.name)] = _numbers(tensor)
+        name = _name(tensor.name)
+        if name in arrays:
+            raise ValueError(f"path: expected each parameter once, got {tensor.name} as well")
+        arrays[name] = _numbers(tensor)
         formats[tensor.tensor_type.name] += int(tensor.n_elements)
         report()
     about = {
@@ -103,25 +94,40 @@ def _opened(path: Path) -> tuple[dict[str, Any], list[Any]]:
         raise ValueError(f"path: expected a whole GGUF file in formats that gguf knows, got {got}") from None
 
 
-def _sizes(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings by the fields of `Sizes`, with what a file may leave out."""
-    heads, width = (settings.get(_SIZES[name]) for name in ("heads", "width"))
-    whole = isinstance(heads, int) and isinstance(width, int) and heads > 0 and not width % heads
-    tokens = fields.get("tokenizer.ggml.tokens")
-    left_out = {
-        "head_count_kv": heads, "key_length": width // heads if whole else None,  # type: ignore[operator]
-        "vocab_size": len(tokens) if isinstance(tokens, list) else None, "freq_base": 10000.0,
-    }  # fmt: skip
-    return {name: settings.get(key, left_out.get(key.rpartition(".")[2])) for name, key in _SIZES.items()}
+def _sizes(fields: Mapping[str, Any], *, tied: bool) -> Sizes:
+    """The sizes of a model, once all settings of its file are known."""
+    kind = fields.get("general.architecture")
+    if kind != "llama":
+        raise ValueError(f"path: general.architecture: expected 'llama', got {kind!r}")
+    known = {f"llama.{key}" for key in (*_SIZES.values(), *_FIXED, *_SAME)}
+    if unknown := sorted(key for key in fields if key not in known and not _WITHOUT_EFFECT.match(key)):
+        got = ", ".join(f"{key} = {str(fields[key])[:50]}" for key in unknown)
+        raise ValueError(f"path: expected settings that are known, got {got}")
+    found = {name: fields.get(f"llama.{key}") for name, key in _SIZES.items()}
+    heads, width, tokens = found["heads"], found["width"], fields.get("tokenizer.ggml.tokens")
+    left_out: dict[str, Any] = {"key_heads": heads, "base": 10000.0}
+    if isinstance(heads, int) and isinstance(width, int) and heads > 0 and not width % heads:
+        left_out["d_k"] = width // heads
+    if isinstance(tokens, list):
+        left_out["vocabulary"] = len(tokens)
+    for name, value in left_out.items():
+        found[name] = value if found[name] is None else found[name]
+    sizes = sizes_of(found, tied, "path: llama")
+    for key, wanted in (_FIXED | {key: getattr(sizes, name) for key, name in _SAME.items()}).items():
+        if (value := fields.get(f"llama.{key}", wanted)) != wanted:
+            raise ValueError(f"path: llama.{key}: expected {wanted!r}, got {value!r}")
+    return sizes
 
 
 def _name(name: str) -> str:
-    """The name of a parameter in `Sizes.shapes`, or its own if it has none there."""
+    """The name of a parameter in `Sizes.shapes`; what has none there is refused."""
     stem, _, end = name.rpartition(".")
     if end == "weight" and stem in _NAMES:
         return f"{_NAMES[stem]}.weight"
     found = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)
-    return f"layers.{found[1]}.{_PARTS[found[2]]}.weight" if found and found[2] in _PARTS else name
+    if not found or found[2] not in _PARTS:
+        raise ValueError(f"path: expected parameters of Llama's layout, got {name[:200]}")
+    return f"layers.{int(found[1])}.{_PARTS[found[2]]}.weight"
 
 
 def _numbers(tensor: Any) -> np.ndarray:
