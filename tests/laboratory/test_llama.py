@@ -96,6 +96,26 @@ def test_layers_are_reported_one_by_one(toy: Path) -> None:
     assert seen.count(1) == SIZES.layers
 
 
+def test_other_matrices_may_mix_the_values(toy: Path) -> None:
+    model, _ = load_gguf(toy)
+    plain = model.run(IDS, double=True)
+    seen: list[np.ndarray] = []
+
+    def without_a_head(layer: int, P: np.ndarray) -> np.ndarray:
+        seen.append(P)
+        return P * (np.arange(6)[:, None, None] != 4) if layer == 1 else P
+
+    found = model.run(IDS, double=True, weights=without_a_head)
+    np.testing.assert_array_equal(np.stack(seen), weights(model, plain))
+    name = "layers.1.self_attn.o_proj.weight"
+    output = model.parameters[name] * (np.arange(24) // 4 != 4)
+    expected = dataclasses.replace(model, parameters={**model.parameters, name: output}).run(IDS, double=True)
+    np.testing.assert_allclose(found.logits, expected.logits, rtol=0, atol=1e-12)
+    assert np.abs(found.logits - plain.logits).max() > 0.1
+    with pytest.raises(ValueError, match=r"weights: expected matrices of shape \(6, 9, 9\), got \(9, 9\)"):
+        model.run(IDS, weights=lambda layer, P: P[0])
+
+
 def test_bits_and_continuation_are_those_of_the_logits(toy: Path) -> None:
     model, _ = load_gguf(toy)
     logits = model.run(IDS).logits.astype(float)

@@ -7,6 +7,7 @@ keys are turned by angles that grow with the position (rotary positions), and se
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import flag, instance, integers, positive_integer
+from attnmath.checks import flag, floats, instance, integers, positive_integer
 from attnmath.operator.attention import attention_weights, causal_mask
 
 Floats = NDArray[Any]
@@ -97,18 +98,26 @@ class Llama:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def run(
-        self, ids: Integer[ArrayLike, "n"], *, double: bool = False, report: Callable[[], Any] = lambda: None
+        self,
+        ids: Integer[ArrayLike, "n"],
+        *,
+        double: bool = False,
+        weights: Callable[[int, Floats], Floats] = lambda layer, P: P,
+        report: Callable[[], Any] = lambda: None,
     ) -> Pass:
         """Compute the pass of one text, given as the numbers of its tokens.
 
-        double : in float64 instead of float32.  report : called after each layer.
+        double : in float64 instead of float32.
+        weights : from the number of a layer and its attention weights, shape (heads, n, n), to the matrices that mix
+        the values in their place; a matrix of zeros takes a head away.
+        report : called after each layer.
         """
         ids, dtype = self._numbers(ids), np.float64 if flag(double, "double") else np.float32
         X = self._parameter("embed_tokens", dtype)[ids]
         turn = _angles(len(ids), self.sizes)
         found, residual = [], [X]
         for number in range(self.sizes.layers):
-            Q, K, V, X = self._layer(f"layers.{number}.", X, turn)
+            Q, K, V, X = self._layer(f"layers.{number}.", X, turn, functools.partial(weights, number))
             found.append((Q, K, V))
             residual.append(X)
             report()
@@ -116,12 +125,18 @@ class Llama:
         Q, K, V = (np.stack(part) for part in zip(*found, strict=True))
         return Pass(Q, K, V, np.stack(residual), self._norm("norm", X) @ head.T)
 
-    def _layer(self, name: str, X: Floats, turn: tuple[Floats, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
+    def _layer(
+        self, name: str, X: Floats, turn: tuple[Floats, Floats], weights: Callable[[Floats], Floats]
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         H = self._norm(f"{name}input_layernorm", X)
         Q, K, V = (self._split(self._linear(f"{name}self_attn.{part}_proj", H)) for part in "qkv")
         Q, K = (_rotated(part, turn, adjacent=self.adjacent) for part in (Q, K))
         group = self.sizes.heads // self.sizes.key_heads
         P = attention_weights(Q, np.repeat(K, group, axis=0), mask=causal_mask(len(X)))
+        shape = P.shape
+        P = floats(weights(P), "weights").astype(X.dtype)
+        if P.shape != shape:
+            raise ValueError(f"weights: expected matrices of shape {shape}, got {P.shape}")
         joined = (P @ np.repeat(V, group, axis=0)).transpose(1, 0, 2).reshape(len(X), -1)
         X = X + self._linear(f"{name}self_attn.o_proj", joined)
         H = self._norm(f"{name}post_attention_layernorm", X)
