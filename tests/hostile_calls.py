@@ -132,6 +132,7 @@ ELSEWHERE = {
     "heads.llama_gguf": "test_llama",
     "heads.pretrained": "test_llama",
     "heads.prune": "test_positional",
+    "heads.tokens": "test_llama",
     "heads.train": "test_decoder",
     "heads.weights": "test_positional",
     "records": "test_data",

@@ -156,6 +156,8 @@ def test_numbers_that_are_no_tokens_are_named(toy: Path, ids: Any, said: str) ->
             token_numbers(model, tokenizer, text)
     with pytest.raises(TypeError, match="text: expected a string, got int"):
         token_numbers(model, tokenizer, 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="tokenizer: expected"):
+        token_numbers(model, tokenizer.inner, "the")
     with pytest.raises(ValueError, match="ids: expected at least 2 tokens, got 1"):
         bits_per_character(model, tokenizer, [1])
 
@@ -229,9 +231,9 @@ def test_weights_of_few_bits_are_those_of_the_library(tmp_path: Path) -> None:
         ({"more": {"norm.weight": np.ones(20, np.float32)}}, "Llama's layout, got norm.weight"),
         ({"more": {"blk.9.ffn_up.weight": np.ones(2, np.int8)}}, "the parameter blk.9.ffn_up.weight .*, got I8"),
         ({"more": {"blk.00.ffn_up.weight": np.ones(2, np.float32)}}, "each parameter once, got blk.00.ffn_up.weight"),
-        ({"tokenizer__ggml__model": "llama"}, "tokenizer.ggml.model: expected 'gpt2', byte pairs, got 'llama'"),
+        ({"tokenizer__ggml__model": "llama"}, "tokenizer.ggml.model: expected one of gpt2, got 'llama'"),
         ({"tokenizer__ggml__pre": "llama-bpe"}, "tokenizer.ggml.pre: expected one of gpt-2, smollm, got 'llama-bpe'"),
-        ({"tokenizer__ggml__add_eos_token": True}, "add_eos_token and add_space_prefix to be False"),
+        ({"tokenizer__ggml__add_eos_token": True}, "tokenizer.ggml.add_eos_token: expected False, got True"),
         ({"tokenizer__ggml__merges": ["x yz"]}, "a tokenizer of byte pairs in the file, got"),
         ({"without": ("tokenizer.ggml.merges",)}, "a tokenizer of byte pairs in the file, got"),
         ({"without": ("llama.attention.layer_norm_rms_epsilon",)}, "an epsilon of the norms above 0, got None"),
@@ -313,6 +315,10 @@ def test_a_file_that_was_cut_off_is_named(toy: Path, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=f"^directory: expected {said}"):
             load_directory(folder)
     whole = llama_files.directory(tmp_path / "whole")
+    (whole / "adapter_config.json").write_text("{}")
+    with pytest.raises(ValueError, match="^directory: expected a model by itself, got .* with an adapter"):
+        load_directory(whole)
+    (whole / "adapter_config.json").unlink()
     (whole / "tokenizer.json").write_text("{")
     with pytest.raises(ValueError, match="^directory: expected a tokenizer in"):
         load_directory(whole)
@@ -331,28 +337,29 @@ def test_a_file_that_was_cut_off_is_named(toy: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["the hat", " the  them\n\n\tthe", "1865 a 3.14", "“Alice’s” 我 é", "<|im_end|>"])
 def test_what_is_cut_into_tokens_comes_back(toy: Path, text: str) -> None:
     _, tokenizer = load_gguf(toy)
-    ids = tokenizer.encode(text).ids
-    assert tokenizer.decode(ids) == text
+    ids = tokenizer.numbers(text)
+    assert tokenizer.text(ids) == text
     if text.isascii():
-        assert "".join(tokenizer.decode([number]) for number in ids) == text
+        assert "".join(tokenizer.pieces(ids)) == text
 
 
 def test_byte_pairs_are_merged_and_digits_stand_alone(toy: Path, tmp_path: Path) -> None:
     _, tokenizer = load_gguf(toy)
-    assert tokenizer.encode("the them").tokens == ["the", "Ġthe", "m"]
+    assert tokenizer.pieces(tokenizer.numbers("the them")) == ("the", " the", "m")
     digits = {"tokenizer__ggml__tokens": [*llama_files.tokens(), "12"], "llama__vocab_size": 261,
               "tokenizer__ggml__merges": ["1 2"]}  # fmt: skip
     sizes = dataclasses.replace(SIZES, vocabulary=261)
-    for cut, expected in (("smollm", ["1", "2"]), ("gpt-2", ["12"])):
+    for cut, expected in (("smollm", ("1", "2")), ("gpt-2", ("12",))):
         path = llama_files.gguf(tmp_path / f"{cut}.gguf", sizes, tokenizer__ggml__pre=cut, **digits)
-        assert load_gguf(path)[1].encode("12").tokens == expected
+        _, tokenizer = load_gguf(path)
+        assert tokenizer.pieces(tokenizer.numbers("12")) == expected
 
 
 def test_a_first_token_is_added_where_the_file_asks_for_it(tmp_path: Path) -> None:
     asked = {"tokenizer__ggml__add_bos_token": True, "tokenizer__ggml__bos_token_id": 5}
     _, tokenizer = load_gguf(llama_files.gguf(tmp_path / "a.gguf", **asked))
-    plain = load_gguf(llama_files.gguf(tmp_path / "b.gguf"))[1].encode("the").ids
-    assert tokenizer.encode("the").ids == [5, *plain]
+    plain = load_gguf(llama_files.gguf(tmp_path / "b.gguf"))[1].numbers("the")
+    assert tokenizer.numbers("the") == [5, *plain]
 
 
 # --- extraction -------------------------------------------------------------------------------------
@@ -490,7 +497,7 @@ def test_the_shipped_heads_are_re_made_from_the_weights(tmp_path: Path) -> None:
     assert ours["texts"] == shipped_record["texts"] and ours["continuations"] == shipped_record["continuations"]
     _, tokenizer = load_llama(str(GGUF))
     for text in pretrained.texts().values():
-        assert tokenizer.decode(tokenizer.encode(text).ids) == text
+        assert tokenizer.text(tokenizer.numbers(text)) == text
 
 
 def test_the_shipped_texts_are_there() -> None:

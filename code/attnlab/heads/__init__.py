@@ -5,7 +5,7 @@ decoder that others have trained, `load_decoders()` the heads of small causal de
 untrained. `load.load_decoder()` gives all weights of one of these.
 
 `load` reads queries and keys from a file. `extract`, a command, writes such a file from a local model; `encoder` and
-`llama` are the forward passes that it runs, `layout`, `llama_gguf` and `llama_directory` know the files, and
+`llama` are the forward passes that it runs, `layout`, `llama_gguf`, `llama_directory` and `tokens` know the files, and
 `pretrained` has what the shipped pretrained decoder was asked. `train`, a command, trains the small decoders: `corpus`
 is their text and `decoder` their model. `weights`, a command, keeps the weights of one, and `prune`, a command,
 measures it without some of its heads.

@@ -102,7 +102,7 @@ class Llama:
         ids: Integer[ArrayLike, "n"],
         *,
         double: bool = False,
-        weights: Callable[[int, Floats], Floats] = lambda layer, P: P,
+        weights: Callable[[int, Float[Numpy, "heads n n"]], Float[Numpy, "heads n n"]] = lambda layer, P: P,
         report: Callable[[], Any] = lambda: None,
     ) -> Pass:
         """Compute the pass of one text, given as the numbers of its tokens.
@@ -190,7 +190,7 @@ def continuation(model: Llama, ids: Integer[ArrayLike, "n"], count: int) -> Int[
     return np.asarray(found[-count:])
 
 
-def checked(sizes: Sizes, arrays: Mapping[str, Floats], name: str) -> dict[str, Floats]:
+def checked(sizes: Sizes, arrays: Mapping[str, Float[Numpy, "..."]], name: str) -> dict[str, Float[Numpy, "..."]]:
     """Return the parameters of a model in float32, once each is known to be there, of its shape and finite.
 
     name : of the argument that named the file, for the errors.  Raises `ValueError`.

@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from attnlab.heads.llama import Llama, checked, sizes_of
+from attnlab.heads.tokens import Tokenizer, read_tokenizer
 from attnlab.records import is_file, json_object
 from attnmath.checks import path_to
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 #: The settings that are read, by the fields of `attnlab.heads.llama.Sizes`.
 _SIZES = {
@@ -50,6 +48,8 @@ _WITHOUT_EFFECT = {
 }  # fmt: skip
 #: How the formats of the weights are called, and what they are in memory.
 _FORMATS: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+#: What a folder holds beside a model whose weights are to be changed before they are used.
+_ADAPTER = "adapter_config.json"
 _INDEX = "model.safetensors.index.json"
 
 
@@ -61,6 +61,8 @@ def load_directory(directory: str | Path, report: Callable[[], Any] = lambda: No
     """
     directory = path_to(directory, "directory")
     config = json_object(_file(directory, "config.json"), "directory")
+    if (directory / _ADAPTER).exists():
+        raise ValueError(f"directory: expected a model by itself, got {directory} with an adapter, {_ADAPTER}")
     formats: Counter[str] = Counter()
     arrays: dict[str, np.ndarray] = {}
     tied, found = _settings(config)
@@ -83,7 +85,7 @@ def load_directory(directory: str | Path, report: Callable[[], Any] = lambda: No
     sizes = sizes_of(found, tied, "directory: config.json")
     about = {"name": config.get("_name_or_path"), "licence": None, "parameters": dict(formats.most_common())}
     model = Llama(sizes, checked(sizes, arrays, "directory"), adjacent=False, about=about)
-    return model, _tokenizer(_file(directory, "tokenizer.json"))
+    return model, read_tokenizer(_file(directory, "tokenizer.json"))
 
 
 def _weight_files(directory: Path) -> list[Path]:
@@ -159,15 +161,3 @@ def _arrays(path: Path, formats: Counter[str]) -> dict[str, np.ndarray]:
         arrays[name] = (array.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else array
         formats[kind] += array.size
     return arrays
-
-
-def _tokenizer(file: Path) -> Tokenizer:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the package raises bare Exceptions
-        raise ValueError(f"directory: expected a tokenizer in {file}, got {error}") from None
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer

@@ -12,16 +12,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from attnlab.heads.llama import Llama, Sizes, checked, sizes_of
+from attnlab.heads.tokens import Tokenizer, byte_pairs
 from attnlab.records import is_file
 from attnmath.checks import path_to
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 #: The settings of a file that are read, by the fields of `attnlab.heads.llama.Sizes`.
 _SIZES = {
@@ -36,6 +34,7 @@ _FIXED = {"rope.scaling.type": "none", "expert_count": 0, "expert_used_count": 0
 _SAME = {"rope.dimension_count": "d_k", "attention.value_length": "d_k"}
 #: What settings outside of ``llama.`` begin with that describe the file and its tokenizer alone.
 _WITHOUT_EFFECT = re.compile(r"GGUF\.|general\.|tokenizer\.|quantize\.")
+_TOKENIZER = "tokenizer.ggml."
 #: The names of the file's parameters, and those of `Sizes.shapes`.
 _NAMES = {"token_embd": "embed_tokens", "output_norm": "norm", "output": "lm_head"}
 _PARTS = {
@@ -43,8 +42,6 @@ _PARTS = {
     "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
     "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
 }  # fmt: skip
-#: How texts are cut before byte pairs are merged, by the names that files give: whether digits stand alone.
-_CUTS = {"gpt-2": False, "smollm": True}
 
 
 def load_gguf(path: str | Path, report: Callable[[], Any] = lambda: None) -> tuple[Llama, Tokenizer]:
@@ -66,12 +63,13 @@ def load_gguf(path: str | Path, report: Callable[[], Any] = lambda: None) -> tup
         arrays[name] = _numbers(tensor)
         formats[tensor.tensor_type.name] += int(tensor.n_elements)
         report()
+    given = {key.removeprefix(_TOKENIZER): value for key, value in fields.items() if key.startswith(_TOKENIZER)}
     about = {
         "name": fields.get("general.name"),
         "licence": fields.get("general.license"),
         "parameters": dict(formats.most_common()),
     }
-    return Llama(sizes, checked(sizes, arrays, "path"), adjacent=True, about=about), _tokenizer(fields)
+    return Llama(sizes, checked(sizes, arrays, "path"), adjacent=True, about=about), byte_pairs(given)
 
 
 def file_hash(path: str | Path) -> str:
@@ -139,32 +137,3 @@ def _numbers(tensor: Any) -> np.ndarray:
         expected = f"the parameter {tensor.name} in a format that gguf turns into float32"
         raise ValueError(f"path: expected {expected}, got {tensor.tensor_type.name}") from None
     return np.asarray(numbers, dtype=np.float32).reshape([int(size) for size in tensor.shape[::-1]])
-
-
-def _tokenizer(fields: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer of a file: byte pairs, merged in the order of its list; special tokens are read as plain text."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-
-    given = {key.rpartition(".")[2]: value for key, value in fields.items() if key.startswith("tokenizer.ggml.")}
-    if given.get("model") != "gpt2":
-        raise ValueError(f"path: tokenizer.ggml.model: expected 'gpt2', byte pairs, got {given.get('model')!r}")
-    if given.get("pre") not in _CUTS:
-        raise ValueError(f"path: tokenizer.ggml.pre: expected one of {', '.join(_CUTS)}, got {given.get('pre')!r}")
-    if given.get("add_eos_token") or given.get("add_space_prefix"):
-        raise ValueError("path: tokenizer.ggml: expected add_eos_token and add_space_prefix to be False, got True")
-    try:
-        numbers = {token: number for number, token in enumerate(given["tokens"])}
-        tokenizer = Tokenizer(models.BPE(numbers, [tuple(pair.split(" ")) for pair in given["merges"]]))
-        cut = [pre_tokenizers.ByteLevel(add_prefix_space=False)]
-        digits = [pre_tokenizers.Digits(individual_digits=True)] if _CUTS[given["pre"]] else []
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*digits, *cut])
-        tokenizer.decoder = decoders.ByteLevel()
-        if given.get("add_bos_token"):
-            number = given["bos_token_id"]
-            first = given["tokens"][number]
-            tokenizer.post_processor = processors.TemplateProcessing(
-                single=f"{first} $A", special_tokens=[(first, number)]
-            )
-    except Exception as error:  # the package raises bare Exceptions
-        raise ValueError(f"path: expected a tokenizer of byte pairs in the file, got {error!r:.200}") from None
-    return tokenizer

