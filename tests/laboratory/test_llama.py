@@ -160,6 +160,8 @@ def test_numbers_that_are_no_tokens_are_named(toy: Path, ids: Any, said: str) ->
         token_numbers(model, tokenizer.inner, "the")
     with pytest.raises(ValueError, match="ids: expected at least 2 tokens, got 1"):
         bits_per_character(model, tokenizer, [1])
+    with pytest.raises(ValueError, match="ids: expected characters after those of the first token, got 'é'"):
+        bits_per_character(model, tokenizer, tokenizer.numbers("é"))
 
 
 # --- files ------------------------------------------------------------------------------------------

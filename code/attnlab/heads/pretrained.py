@@ -83,6 +83,8 @@ def bits_per_character(model: Llama, tokenizer: Tokenizer, ids: Integer[ArrayLik
     if len(given) < 2:
         raise ValueError(f"ids: expected at least 2 tokens, got {len(given)}")
     characters = len(tokenizer.text(given)) - len(tokenizer.text(given[:1]))
+    if characters < 1:
+        raise ValueError(f"ids: expected characters after those of the first token, got {tokenizer.text(given)!r}")
     return float(bits(instance(model, Llama, "model").run(given).logits, given).sum() / characters)
 
 
