@@ -32,7 +32,7 @@ from sphinx_exercise.nodes import is_exercise_node, is_solution_node
 logger = logging.getLogger(__name__)
 HERE = Path(__file__).parent / "assets" / "print"
 #: The pages of the book on paper, beside the landing page; all others are for the screen.
-PRINTED = ("chapters/*", "reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
+PRINTED = ("read/*", "chapters/*", "reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
 #: The first page behind the chapters.
 APPENDIX = ("reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
 #: The builders of the book on paper and of the e-book.
