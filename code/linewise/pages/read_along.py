@@ -122,8 +122,8 @@ class MarkRole(CardRole):
             return [], [self.inliner.reporter.error(f"mark: no claim {self.text!r}", line=self.lineno)]
         depend(self.env, row)
         claim = row.claim
-        on_site = self.env.app.builder.name == "html"
-        said = f"{claim.id}: {claim.verdict}" if on_site else f"[{claim.verdict}]"
+        verdict = ", ".join(word for word in (claim.verdict, claim.outcome) if word)
+        said = f"{claim.id}: {verdict}" if self.env.app.builder.name == "html" else f"[{verdict}]"
         look = classes_of(claim.verdict, claim.conventions)
         mark = CardLink("", "", refuri=self.address(row), internal=True, classes=[MARK, *look], data={})
         mark["reftitle"] = f"{findable.plain(claim.title)} ({said})"
