@@ -401,9 +401,10 @@ def test_a_page_to_read_along_is_made(tmp_path):
     html, warnings = along(tmp_path, "html")
     assert warnings == ""
     page = BeautifulSoup(html, "html.parser")
-    assert words(page, "section.paragraph > h2") == ["1 · 第一句… ¶", "2 ¶"]
+    assert words(page, "section.paragraph > h2") == ["1 · 第一句 ¶", "2 ¶"]
     first, second = page.select("section.paragraph")
-    assert [first["id"], second["id"]] == ["p-5.1-1", "p-5.1-2"]
+    assert [first["id"], second["id"]] == ["p-5-1-1", "p-5-1-2"]
+    assert [str(span["id"]) for span in page.select("section.paragraph > span")] == ["p-5.1-1", "p-5.1-2"]
     marks = [(a.get_text(), str(a["href"]), a["class"][-1]) for a in page.select("a.verdict-mark")]
     assert marks == [
         ("5.1.5: proved", "chapters/c.html#claim-5.1.5", "verdict-proved"),

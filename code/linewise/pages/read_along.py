@@ -63,6 +63,16 @@ def cells(root: Path, page: str) -> list[dict[str, Any]]:
     return cells_of(path, path.stat().st_mtime_ns) if path.is_file() else []
 
 
+def title_in(cells: list[dict[str, Any]]) -> str:
+    """Return the title of a chapter as it is written, with its formulas; "" where it has none.
+
+    >>> title_in([{"cell_type": "markdown", "source": "# On $d_k$\\n\\nText."}])
+    'On $d_k$'
+    """
+    texts = ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return next((found[1].strip() for text in texts if (found := re.search(r"^# (.+)$", text, re.MULTILINE))), "")
+
+
 def equation_in(cells: list[dict[str, Any]], number: str) -> str | None:
     r"""Return the display of a numbered equation in the cells of a chapter, as TeX.
 
@@ -98,8 +108,9 @@ class Paragraph(SphinxDirective):
         if place not in {" ".join(sentence.at.split()[:2]) for sentence in book_of(self.env.app).sentences}:
             raise self.error(f"paragraph: no paragraph {place!r} in a source")
         number = place.rpartition(" p")[2]
-        title = f"{number} · {opening}…" if opening else number
-        section = nodes.section(ids=[anchor_of(place)], names=[anchor_of(place)], classes=["paragraph"])
+        title, anchor = f"{number} · {opening}" if opening else number, anchor_of(place)
+        # A theme's script may look for the first id as a selector, in which a dot would begin a class.
+        section = nodes.section(ids=[anchor.replace(".", "-"), anchor], names=[anchor], classes=["paragraph"])
         section += nodes.title(title, title)
         self.set_source_info(section)
         self.state.document.note_explicit_target(section, section)
@@ -205,11 +216,11 @@ class FromChapter(SphinxDirective):
         return [figure]
 
 
-def reference(kind: str, target: str, docname: str) -> addnodes.pending_xref:
-    """Return a link to a page (doc) or to a figure (numref), with the words that Sphinx finds for it."""
-    words = nodes.inline(target, target, classes=["xref", "std", f"std-{kind}"])
+def reference(kind: str, target: str, docname: str, *words: nodes.Node) -> addnodes.pending_xref:
+    """Return a link to a page (doc) or to a figure (numref), with these words, or else those that Sphinx finds."""
+    shown = nodes.inline(target, "" if words else target, *words, classes=["xref", "std", f"std-{kind}"])
     about = {"refdomain": "std", "reftype": kind, "reftarget": target, "refdoc": docname}
-    return addnodes.pending_xref("", words, refexplicit=False, refwarn=True, **about)
+    return addnodes.pending_xref("", shown, refexplicit=bool(words), refwarn=True, **about)
 
 
 class More(SphinxDirective):
@@ -226,7 +237,8 @@ class More(SphinxDirective):
         line = nodes.paragraph("", "More in ", classes=["read-more"])
         for k, page in enumerate(findable.chapters_of(root, rows)):
             self.env.note_dependency(str(root / f"{page}.ipynb"))
-            line += [nodes.Text("; " if k else ""), reference("doc", f"/{page}", self.env.docname)]
+            title, _ = self.parse_inline(title_in(cells(root, page)), lineno=self.lineno)
+            line += [nodes.Text("; " if k else ""), reference("doc", f"/{page}", self.env.docname, *title)]
             line += nodes.Text(f" ({length_of(cells(root, page)).minutes} min)")
         return [line]
 
