@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def too_long(text: str) -> bool:
 
 
 def unquoted(passage: Passage) -> list[str]:
-    """Return the claims of a paragraph whose box does not begin with the source's words or formula, or quotes at length."""
+    """Return the claims whose box does not begin with words or a formula of the source, or quotes at length."""
     quoted = {name: said.partition(": ")[0] for name, said in passage.instead.items()}
     counts = {name: (len(HAN.findall(words)), "$" in words) for name, words in quoted.items()}
     return [name for name, (han, formula) in counts.items() if han > QUOTED or not (han >= 3 or formula)]
@@ -93,7 +94,7 @@ def test_a_mark_at_another_paragraph_is_noticed(page: str) -> None:
     """Each mark is moved to the paragraph before, as far as the claim has no place there."""
     text, here = text_of(page), passages(text_of(page))
     by_id = {claim.id: claim for claim in claims()}
-    for before, passage in zip(here, here[1:], strict=False):
+    for before, passage in pairwise(here):
         place = f"{{paragraph}} {before.place} {before.opening}\n"
         for name in passage.marks:
             if before.place not in (" ".join(at.split()[:2]) for at in by_id[name].places):

@@ -1,4 +1,4 @@
-"""A page to read along is asked for every claim and equation of its source; the time that a chapter takes is counted."""
+"""A page to read along is asked for every claim and equation of its source; what a chapter takes is counted."""
 
 from __future__ import annotations
 
@@ -179,5 +179,5 @@ def test_each_part_takes_time(change: Callable[[int], tuple[int, int, int]]) -> 
 def test_minutes_of_nothing_and_of_less() -> None:
     assert minutes(0, 0, 0) == 1 and Length(1000, 10, 2).minutes == minutes(1000, 10, 0) == 7
     assert [minutes(words, 0, 0) % 5 for words in range(4000, 9000, 100)] == [0] * 50
-    with pytest.raises(ValueError, match="expected no negative number, got -1, 0, 0"):
+    with pytest.raises(ValueError, match="expected no negative number, got words -1, displays 0, exercises 0"):
         minutes(-1, 0, 0)

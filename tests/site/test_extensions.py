@@ -421,7 +421,8 @@ def test_a_page_to_read_along_is_made(tmp_path):
 def test_on_paper_a_mark_is_a_word_of_its_own_class(tmp_path):
     tex, warnings = along(tmp_path, "latex")
     assert "ERROR" not in warnings
-    assert "One.\u00a0" r"{\hyperref[\detokenize{chapters/c:claim-5.1.5}]{\sphinxcrossref{\DUrole{mark,verdict-proved}{" in tex
+    mark = r"{\hyperref[\detokenize{chapters/c:claim-5.1.5}]{\sphinxcrossref{\DUrole{mark,verdict-proved}{"
+    assert f"One.\u00a0{mark}" in tex
     assert r"\begin{sphinxuseclass}{holds-instead}" in tex
     styles = (EXTENSIONS / "paper" / "assets" / "print" / "attention-checked.sty").read_text(encoding="utf-8")
     assert r"DUrolemark,verdict-#1" in styles and "sphinxclassholds-instead" in styles

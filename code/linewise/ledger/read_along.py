@@ -86,9 +86,9 @@ def faults_of(text: str, source: Source, claims: Iterable[Claim]) -> Iterator[st
     yield from _paragraphs([passage.place for passage in here], source)
     if strays := _MARK.findall(_PARAGRAPH.sub("", text)):
         yield f"marks outside of a paragraph: {', '.join(strays)}"
-    equations = {_paragraph(row.at): [] for row in source.rows} | {passage.place: [] for passage in here}
+    equations: dict[str, list[str]] = {passage.place: [] for passage in here}
     for row in source.rows:
-        equations[_paragraph(row.at)] += row.equations
+        equations.setdefault(_paragraph(row.at), []).extend(row.equations)
     for passage in here:
         wanted = {claim.id for claim in known.values() if passage.place in map(_paragraph, claim.places)}
         yield from (f"{passage.place}: {problem}" for problem in _marks(passage, wanted, known))

@@ -6,8 +6,8 @@ r"""Extensions of Sphinx that show what the ledger knows: ``extensions: [linewis
   readers filter and sort them in their browser. ``linewise_filled_pages`` names further pages that use the templates.
 * The page that the conventions name for the lexicon includes ``lexicon.md``, and the role ``{word}`` links to it.
 * The roles ``{verdict}``, ``{card}`` and ``{claims}`` and the directive ``{claim-entry}`` serve them and any page.
-* The directives ``{paragraph}``, ``{instead}``, ``{numbered}``, ``{from-chapter}`` and ``{more}`` and the role ``{mark}``
-  make pages that follow a source paragraph by paragraph (`linewise.pages.read_along`).
+* The role ``{mark}`` and the directives ``{paragraph}``, ``{instead}``, ``{numbered}``, ``{from-chapter}`` and
+  ``{more}`` make pages that follow a source paragraph by paragraph (`linewise.pages.read_along`).
 * A displayed equation with a ``\tag`` has an address, ``#equation-5.1.5``, and an entry in the index.
 
 An extension that has more to tell the templates connects to the event ``linewise-context``, which is emitted with the

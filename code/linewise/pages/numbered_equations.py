@@ -2,7 +2,7 @@ r"""Give every equation with a number of its source an address and an index entr
 
 A display such as ``$$ a^2 + b^2 \tag{5.1.3} $$`` gets the id and reference target ``equation-5.1.3``, so that
 ``[(5.1.3)](#equation-5.1.3)`` links to it from any page, and the index entry ``(5.1.3)``, so that the
-site's search finds it by its number. A display that a page shows again (``again``, see `read_along`) has its number alone.
+site's search finds it by its number. A display that is shown again (``again``, see `read_along`) has its number alone.
 """
 
 from __future__ import annotations

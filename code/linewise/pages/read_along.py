@@ -19,7 +19,7 @@ import os
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes

@@ -50,7 +50,7 @@ def minutes(words: int, displays: int, exercises: int) -> int:
     (7, 19, 35, 1)
     """
     if min(words, displays, exercises) < 0:
-        raise ValueError(f"words, displays, exercises: expected no negative number, got {words}, {displays}, {exercises}")
+        raise ValueError(f"expected no negative number, got words {words}, displays {displays}, exercises {exercises}")
     time = max(ceil(words / WORDS + displays / DISPLAYS + EXERCISE * exercises), 1)
     return time if time < 20 else 5 * round(time / 5)
 
