@@ -47,9 +47,9 @@ def too_long(text: str) -> bool:
 
 def unquoted(passage: Passage) -> list[str]:
     """Return the claims whose box does not begin with words or a formula of the source, or quotes at length."""
-    quoted = {name: said.partition(": ")[0] for name, said in passage.instead.items()}
-    counts = {name: (len(HAN.findall(words)), "$" in words) for name, words in quoted.items()}
-    return [name for name, (han, formula) in counts.items() if han > QUOTED or not (han >= 3 or formula)]
+    quoted = {name: re.match("“([^”]+)”: ", said) for name, said in passage.instead.items()}
+    counts = {name: len(HAN.findall(found[1])) if found else QUOTED + 1 for name, found in quoted.items()}
+    return [name for name, han in counts.items() if han > QUOTED or not (han >= 3 or "$" in passage.instead[name])]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -348,7 +348,7 @@ def test_coverage_is_made(made):
 
 ALONG = """# Along
 
-::::{paragraph} 5.1 p1 第一句
+::::{paragraph} 5.1 p1 第一$x$
 One. {mark}`5.1.5` Two. {mark}`5.1/wrong`
 
 ```{numbered} 5.1.5
@@ -401,7 +401,7 @@ def test_a_page_to_read_along_is_made(tmp_path):
     html, warnings = along(tmp_path, "html")
     assert warnings == ""
     page = BeautifulSoup(html, "html.parser")
-    assert words(page, "section.paragraph > h2") == ["1 · 第一句 ¶", "2 ¶"]
+    assert words(page, "section.paragraph > h2") == ["1 · 第一 x ¶", "2 ¶"]
     first, second = page.select("section.paragraph")
     assert [first["id"], second["id"]] == ["p-5-1-1", "p-5-1-2"]
     assert [str(span["id"]) for span in page.select("section.paragraph > span")] == ["p-5.1-1", "p-5.1-2"]

@@ -108,10 +108,11 @@ class Paragraph(SphinxDirective):
         if place not in {" ".join(sentence.at.split()[:2]) for sentence in book_of(self.env.app).sentences}:
             raise self.error(f"paragraph: no paragraph {place!r} in a source")
         number = place.rpartition(" p")[2]
-        title, anchor = f"{number} · {opening}" if opening else number, anchor_of(place)
+        words, _ = self.parse_inline(f"{number} · {opening}" if opening else number, lineno=self.lineno)
+        anchor = anchor_of(place)
         # A theme's script may look for the first id as a selector, in which a dot would begin a class.
         section = nodes.section(ids=[anchor.replace(".", "-"), anchor], names=[anchor], classes=["paragraph"])
-        section += nodes.title(title, title)
+        section += nodes.title("", "", *words)
         self.set_source_info(section)
         self.state.document.note_explicit_target(section, section)
         self.state.nested_parse(self.content, self.content_offset, section)
