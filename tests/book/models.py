@@ -25,6 +25,7 @@ _LOGARITHM = "a positive number is made from the logarithm of the size, which is
 #: By notebook, name of the derivation and size.
 LARGER: dict[tuple[str, str, str], str] = {
     ("frozen_projections", "The squared length of $gU$", "m"): _TWO_PLACES,
+    ("scaling", "The mean square of the cosine", "d"): _TWO_PLACES,
     ("projections", "The dot product of $xU$ and $yU$", "m"): _TWO_PLACES,
     ("projections", "The score after the change", "d_k"): _TWO_PLACES,
     ("projections", "The variance of a scaled score", "d_k"): _VARIANCE,
