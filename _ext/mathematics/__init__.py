@@ -143,7 +143,8 @@ def _words(element: ElementTree.Element) -> str:
             else f"^{bracketed(parts[1].strip())}"
         )
     if name in {"msubsup", "munderover"}:
-        return f"{parts[0]}_{bracketed(parts[1].strip())}^{bracketed(parts[2].strip())}"
+        limits = f"{parts[0]}_{bracketed(parts[1].strip())}^{bracketed(parts[2].strip())}"
+        return f"{limits} " if parts[0] in {"∑", "∏"} else limits
     if name == "mtr":
         return ", ".join(part.strip() for part in parts)
     if name == "mtable":
@@ -157,6 +158,8 @@ def plain(tex: str, *, display: bool = False) -> str:
 
     >>> plain(r"\sqrt{d_k}"), plain(r"QK^\top/\sqrt{d_k}"), plain(r"\operatorname{Var}(s) = d_k\sigma^4")
     ('√d_k', 'QKᵀ/√d_k', 'Var(s) = d_kσ^4')
+    >>> plain(r"\sum_{m=1}^{d_k}\sigma^4")
+    '∑_(m = 1)^d_k σ^4'
     >>> plain(r"A^{(1)} = e^{-w} - \infty, \, \{-x\}")
     'A^(1) = e^(−w) − ∞, {−x}'
     """

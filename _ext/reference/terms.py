@@ -198,7 +198,7 @@ def own_words(text: nodes.Node) -> bool:
 
 
 def introduced(env: BuildEnvironment) -> dict[Term, list[tuple[str, str]]]:
-    """Return for each term the chapters that use it and the ids of its glosses there; the one that introduces it first."""
+    """Return for each term the chapters that use it, the introducing one first, and the ids of its glosses there."""
     used: dict[str, dict[str, str]] = getattr(env, "terms_used", {})
     order = [page for page in getattr(env.config, "external_site_map", None) or sorted(used) if page in used]
     found = {}

@@ -41,6 +41,7 @@ REPLACED = ("searchtools.js", "language_data.js")
 def words_of_questions(glossary: Glossary, text: str) -> dict[str, Any]:
     """Return what the search knows of words: what Chinese words are called, words alike, and words to leave out.
 
+    >>> from reference.terms import Term
     >>> term = Term(("rank",), ("秩",), "")
     >>> words_of_questions(Glossary((term,), (), frozenset()), "{chinese: 秩 order, alike: a b, stop: {en: the}}")
     {'chinese': {'秩': ['rank', 'order']}, 'alike': [['a', 'b']], 'stop': ['the']}

@@ -30,8 +30,8 @@ _SILENT = (
     nodes.raw, nodes.literal_block, nodes.comment, nodes.image, nodes.system_message, nodes.substitution_definition,
     nodes.target, addnodes.toctree, addnodes.index,
 )  # fmt: skip
-#: So many characters of what a result says are shown.
-SHOWN = 200
+#: So many characters of what a result says are shown, and of a function less.
+SHOWN, SHOWN_OF_A_FUNCTION = 160, 100
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,14 @@ def parts(app: Sphinx, page: str) -> Iterator[Document]:
     """Yield the parts of a page: from a heading to the next one."""
     doctree = app.env.get_doctree(page)
     terms = [term for term, places in introduced(app.env).items() if places[:1] == [(page, term.anchor)]]
-    for section in doctree.findall(titled):
+    for section in filter(titled, doctree.findall(nodes.section)):
         whole = isinstance(section.parent, nodes.document)
         title = heading(section)
         if title == "References" or (LISTS.fullmatch(page) and not whole):
             continue
         said = list(paragraphs(section))
         above = " / ".join(heading(one) for one in ancestors(section))
-        ids = {name for node in own(section) for name in node.get("ids", ())}
+        ids: set[str] = {name for node in own(section) for name in node.get("ids", ())}
         names = " ; ".join(name for t in terms if t.anchor in ids for name in (*t.english, *t.chinese))
         kind = "Exercises" if title == "Exercises" else "Part"
         lead = shorten(" ".join(said)[: 2 * SHOWN], SHOWN, placeholder=" …")
@@ -117,7 +117,7 @@ def parts(app: Sphinx, page: str) -> Iterator[Document]:
 
 
 def titled(node: nodes.Node) -> bool:
-    """Return whether a node is a section with a title; what a theorem or a proof says is a section without one."""
+    """Return whether a node is a section with a title: what a theorem or a proof says is a section without one."""
     return isinstance(node, nodes.section) and isinstance(next(iter(node.children), None), nodes.title)
 
 
@@ -128,9 +128,9 @@ def heading(section: nodes.section) -> str:
 
 def ancestors(section: nodes.section) -> Iterator[nodes.section]:
     """Yield the sections that hold a section, the outermost last."""
-    above = section.parent
+    above: nodes.Node | None = section.parent
     while above is not None:
-        if titled(above):
+        if isinstance(above, nodes.section) and titled(above):
             yield above
         above = above.parent
 
@@ -146,9 +146,9 @@ def own(section: nodes.Element) -> Iterator[nodes.Element]:
 def paragraphs(section: nodes.section) -> Iterator[str]:
     """Yield the paragraphs, formulas and rows of a section as plain text."""
     for node in own(section):
-        if isinstance(node, nodes.TextElement) and not isinstance(node.parent, nodes.TextElement):
-            if text := " ".join(plain_node(node).split()):
-                yield text
+        whole = isinstance(node, nodes.TextElement) and not isinstance(node.parent, nodes.TextElement)
+        if whole and (text := " ".join(plain_node(node).split())):
+            yield text
 
 
 # --- what has a name ---------------------------------------------------------------------------------
@@ -203,9 +203,7 @@ def _terms(app: Sphinx) -> Iterator[Document]:
     for term in glossary_of(app.env).terms:
         at = known.get(term.name.lower())
         title = f"{term.name} {', '.join(term.chinese)}"
-        yield Document(
-            "Term", title, plain(term.says), GLOSSARY, at[1] if at else "", (*term.english, *term.chinese)
-        )
+        yield Document("Term", title, plain(term.says), GLOSSARY, at[1] if at else "", (*term.english, *term.chinese))
 
 
 def symbol_keys(symbol: Symbol) -> tuple[str, ...]:
@@ -225,7 +223,7 @@ def _functions(app: Sphinx) -> Iterator[Document]:
         if about.objtype in {"function", "class", "exception"} and not about.aliased:
             module, _, own_name = name.rpartition(".")
             text = inspect.getdoc(getattr(importlib.import_module(module), own_name, None)) or ""
-            first = shorten(" ".join(text.partition("\n\n")[0].split()), SHOWN, placeholder=" …")
+            first = shorten(" ".join(text.partition("\n\n")[0].split()), SHOWN_OF_A_FUNCTION, placeholder=" …")
             yield Document("Function", name, first, about.docname, about.node_id, (own_name, name))
 
 

@@ -55,8 +55,6 @@ FIRST = {
 }
 
 
-
-
 Look = Callable[[str], dict[str, Any]]
 #: What Finding.look returns, without what only the page needs: addresses of entries and, for each page, of its places.
 ASK = """(query) => {
@@ -72,7 +70,7 @@ def look(site: Path) -> Iterator[Look]:
     """What answers a query, asked of the script and the index of the site, in V8 and without a browser."""
     v8 = engine()
     data = unpacked((site / "_static" / "finding-data.js").read_text(encoding="utf-8"))
-    v8.call("((data) => Finding.load(JSON.parse(data)))", json.dumps(data))
+    v8.call("((data) => Boolean(Finding.load(JSON.parse(data)) ?? true))", json.dumps(data))
     yield lambda query: json.loads(str(v8.call(f"({ASK})", query)))
     v8.close()
 
@@ -93,11 +91,21 @@ def test_numbers_names_and_chinese_words_are_found(look, site):
 
 @pytest.mark.parametrize(
     "said",
-    ["公式5.1.5", "公式（5.1.5）", "式（5.1.5）", "式(5.1.5)", "Eq. 5.1.5", "equation (5.1.5)", "５．１．５", "（5。1。5）"],
+    [
+        "公式5.1.5",
+        "公式（5.1.5）",
+        "式（5.1.5）",
+        "式(5.1.5)",
+        "Eq. 5.1.5",
+        "equation (5.1.5)",
+        "５．１．５",
+        "（5。1。5）",
+    ],
 )
 def test_an_equation_is_found_however_its_number_is_written(look, said):
     assert first(look, said) == "chapters/operator/scaling.html#equation-5.1.5"
-    assert first(look, said.replace("5", "4")) != "chapters/operator/scaling.html#equation-5.1.5"
+    other = re.sub("[5５](?=[^5５]*$)", "3", said)
+    assert first(look, other) == "chapters/operator/query_match_aggregate.html#equation-5.1.3"
 
 
 @pytest.mark.parametrize("said", ["第5.1.4节", "§5.1.4", "section 5.1.4", "Sec. 5.1.4"])
@@ -131,7 +139,7 @@ def test_unknown_words_are_dropped_and_near_ones_tried(look):
     assert look("softmx")["read"] == [["softmx", "softmax"]]
     assert look("attension")["read"][0][0] == "attension"
     asked = look("zebra softmax")
-    assert asked["dropped"] == ["zebra"] and asked["found"] == look("softmax of")["found"] != []
+    assert asked["dropped"] == ["zebra"] and asked["found"] == look("softmax")["found"] != []
 
 
 def test_a_term_leads_first_to_where_it_is_introduced(look):
@@ -251,7 +259,7 @@ def test_without_scripts_the_page_says_what_it_needs(browser, address):
     context = browser.new_context(base_url=address, java_script_enabled=False)
     page = context.new_page()
     page.goto("search.html?q=softmax")
-    assert page.get_by_text("activate JavaScript").is_visible()
+    assert "activate JavaScript" in page.locator(".bd-search-container").inner_text()
     context.close()
 
 

@@ -251,9 +251,7 @@ const Finding = {
 
     /* Return what answers a query: entries that are meant by name, pages with their places, and what was not found. */
     look(query) {
-        const direct = Finding.direct(query);
-        const dropped = [], read = [];
-        const known = [];
+        const dropped = [], read = [], known = [];
         for (const { said, ways } of Finding.asked(query)) {
             const there = ways.map((way) => way.filter((word) => Finding.vocabulary.has(word))).filter((way) => way.length);
             if (there.length) known.push({ said, ways: there });
@@ -265,6 +263,7 @@ const Finding = {
                 } else dropped.push(said);
             }
         }
+        const direct = Finding.direct(dropped.reduce((text, word) => text.replace(word, " "), Finding.plain(query)));
         const total = new Map(), covered = new Map();
         for (const { ways } of known)
             for (const [id, score] of Finding.scores(ways)) {
@@ -274,7 +273,8 @@ const Finding = {
         const pages = new Map();
         for (const [id, sum] of total) {
             const document = Finding.documents[id];
-            const score = sum * (covered.get(id) / known.length) ** Finding.coverage * (Finding.kinds[document.kind] ?? 0);
+            const card = document.kind !== "Claim" || document.anchor; // what is not decided has no card to lead to
+            const score = sum * (covered.get(id) / known.length) ** Finding.coverage * (card ? Finding.kinds[document.kind] ?? 0 : 0);
             if (!score) continue;
             if (!pages.has(document.page)) pages.set(document.page, []);
             pages.get(document.page).push({ document, score });

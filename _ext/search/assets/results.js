@@ -41,7 +41,7 @@
         const [first, ...others] = places;
         const item = element("li");
         const whole = title(first);
-        item.append(element("a", whole === first.title ? whole : `${whole}: ${first.title}`, { href: address(first) }));
+        item.append(element("a", whole === first.title ? whole : `${whole} › ${first.title}`, { href: address(first) }));
         if (first.kind === "Claim") item.append(element("span", " Claim", { class: "search-kind" }));
         item.append(excerpt(first.about, words));
         const more = others.filter(({ title }) => title !== first.title).slice(0, most.places);
