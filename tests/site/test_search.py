@@ -18,8 +18,9 @@ from playwright.sync_api import Browser, Page, expect
 from search import engine, unpacked
 
 QUESTIONS = ROOT / "tests" / "site" / "questions.yml"
-#: The share of questions that a page among the first three answers, less what one standard error of 60 questions is.
-LEAST = {"tune": 0.88, "judge": 0.8}
+#: So many of the 60 questions of a half a page among the first three answers. Measured were 56 and 55 (Sphinx's index: 10
+#: and 11). Chapters change: two fewer are one standard error of 60 draws.
+LEAST = {"tune": 54, "judge": 53}
 #: What a first search may load, and one more on the same page.
 FIRST_BYTES, NEXT_BYTES = 1_000_000, 300_000
 PATIENCE = 30_000
@@ -104,8 +105,8 @@ def test_numbers_names_and_chinese_words_are_found(look, site):
 )
 def test_an_equation_is_found_however_its_number_is_written(look, said):
     assert first(look, said) == "chapters/operator/scaling.html#equation-5.1.5"
-    other = re.sub("[5５](?=[^5５]*$)", "3", said)
-    assert first(look, other) == "chapters/operator/query_match_aggregate.html#equation-5.1.3"
+    other = re.sub("[5５](?=[^5５]*$)", "8", said)
+    assert first(look, other) == "chapters/operator/softmax.html#equation-5.1.8"
 
 
 @pytest.mark.parametrize("said", ["第5.1.4节", "§5.1.4", "section 5.1.4", "Sec. 5.1.4"])
@@ -170,7 +171,7 @@ def test_questions_of_readers_are_answered_among_the_first_three(look, site, hal
             at_the_place.append(question)
     han = [question for question in answered if re.search("[\u4e00-\u9fff]", question)]
     print(f"{half}: {len(answered)} of 60 ({len(han)} of 30 in Chinese); with a link to the place {len(at_the_place)}")
-    assert len(answered) / len(asked) >= LEAST[half], sorted(set(asked) - set(answered))
+    assert len(answered) >= LEAST[half], sorted(set(asked) - set(answered))
 
 
 def test_the_answers_of_the_questions_are_there(site):
