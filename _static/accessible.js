@@ -55,7 +55,9 @@ function leaveSearch(overlay) {
     if (!overlay.contains(event.relatedTarget)) opener = event.relatedTarget;
   });
   new MutationObserver(() => {
-    if (!overlay.classList.contains("show")) (opener?.isConnected ? opener : document.querySelector("button.search-button"))?.focus();
+    if (overlay.classList.contains("show")) return;
+    const buttons = [...document.querySelectorAll(".search-button__button")];
+    (opener?.isConnected ? opener : buttons.find((button) => button.checkVisibility()))?.focus();
   }).observe(overlay, { attributeFilter: ["class"] });
 }
 

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 from search import engine, unpacked
 
 QUESTIONS = ROOT / "tests" / "site" / "questions.yml"
-#: So many of the 60 questions of a half a page among the first three answers. Measured were 56 and 55 (Sphinx's index: 10
+#: So many of the 60 questions of a half a page among the first three answers. Measured: 56 and 55 (Sphinx's index: 10
 #: and 11). Chapters change: two fewer are one standard error of 60 draws.
 LEAST = {"tune": 54, "judge": 53}
 #: What a first search may load, and one more on the same page.
@@ -270,7 +270,7 @@ def test_the_field_over_a_page_leaves_the_keyboard_where_it_was(browser, address
     page = context.new_page()
     page.goto("intro.html")
     page.wait_for_load_state("load")
-    button = page.locator("button.search-button")
+    button = page.locator("button.search-button__button:visible").first
     button.focus()
     page.keyboard.press("Enter")
     field = page.locator("#search-input")
