@@ -76,8 +76,12 @@ def plain(text: str) -> str:
 def documents(app: Sphinx) -> Iterator[Document]:
     """Yield everything that is found, the parts of the pages in the order of the book."""
     for page in pages_of(app):
-        yield from parts(app, page)
-    yield from _equations(app)
+        if LISTS.fullmatch(page):
+            yield Document("Part", plain_node(app.env.titles[page]), "", page)
+        else:
+            doctree = app.env.get_doctree(page)
+            yield from parts(app, page, doctree)
+            yield from _equations(page, doctree)
     yield from _sections(app)
     yield from _claims(app)
     yield from _terms(app)
@@ -97,18 +101,18 @@ def pages_of(app: Sphinx) -> list[str]:
 # --- the parts of pages ------------------------------------------------------------------------------
 
 
-def parts(app: Sphinx, page: str) -> Iterator[Document]:
+def parts(app: Sphinx, page: str, doctree: nodes.document) -> Iterator[Document]:
     """Yield the parts of a page: from a heading to the next one."""
-    doctree = app.env.get_doctree(page)
     terms = [term for term, places in introduced(app.env).items() if places[:1] == [(page, term.anchor)]]
     for section in filter(titled, doctree.findall(nodes.section)):
         whole = isinstance(section.parent, nodes.document)
         title = heading(section)
-        if title == "References" or (LISTS.fullmatch(page) and not whole):
+        if title == "References":
             continue
-        said = list(paragraphs(section))
+        inside = list(own(section))
+        said = list(paragraphs(inside))
         above = " / ".join(heading(one) for one in ancestors(section))
-        ids: set[str] = {name for node in own(section) for name in node.get("ids", ())}
+        ids: set[str] = {name for node in inside for name in node.get("ids", ())}
         names = " ; ".join(name for t in terms if t.anchor in ids for name in (*t.english, *t.chinese))
         kind = "Exercises" if title == "Exercises" else "Part"
         lead = shorten(" ".join(said)[: 2 * SHOWN], SHOWN, placeholder=" …")
@@ -143,9 +147,9 @@ def own(section: nodes.Element) -> Iterator[nodes.Element]:
             yield from own(child)
 
 
-def paragraphs(section: nodes.section) -> Iterator[str]:
-    """Yield the paragraphs, formulas and rows of a section as plain text."""
-    for node in own(section):
+def paragraphs(inside: list[nodes.Element]) -> Iterator[str]:
+    """Yield the paragraphs, formulas and rows among the elements of a section as plain text."""
+    for node in inside:
         whole = isinstance(node, nodes.TextElement) and not isinstance(node.parent, nodes.TextElement)
         if whole and (text := " ".join(plain_node(node).split())):
             yield text
@@ -154,17 +158,13 @@ def paragraphs(section: nodes.section) -> Iterator[str]:
 # --- what has a name ---------------------------------------------------------------------------------
 
 
-def _equations(app: Sphinx) -> Iterator[Document]:
-    """Yield the numbered equations, with their formulas as text."""
-    for page in sorted(app.env.found_docs):
-        if not page.startswith("chapters/"):
-            continue
-        for block in app.env.get_doctree(page).findall(nodes.math_block):
-            for number in tags_of(block.astext()):
-                formula = block.astext().strip().removeprefix("\\[").removesuffix("\\]").strip()
-                about = shorten(plain(f"${formula}$"), SHOWN, placeholder=" …")
-                keys = equation_keys(number)
-                yield Document("Equation", f"Equation ({number})", about, page, anchor_of(number), keys)
+def _equations(page: str, doctree: nodes.document) -> Iterator[Document]:
+    """Yield the numbered equations of a chapter, with their formulas as text."""
+    for block in doctree.findall(nodes.math_block) if page.startswith("chapters/") else ():
+        for number in tags_of(block.astext()):
+            formula = block.astext().strip().removeprefix("\\[").removesuffix("\\]").strip()
+            about = shorten(plain(f"${formula}$"), SHOWN, placeholder=" …")
+            yield Document("Equation", f"Equation ({number})", about, page, anchor_of(number), equation_keys(number))
 
 
 def equation_keys(number: str) -> tuple[str, ...]:
