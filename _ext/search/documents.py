@@ -112,7 +112,9 @@ def parts(app: Sphinx, page: str, doctree: nodes.document) -> Iterator[Document]
         inside = list(own(section))
         said = list(paragraphs(inside))
         above = " / ".join(heading(one) for one in ancestors(section))
-        ids = {str(one) for node in inside for one in list(node.get("ids", []))}
+        ids: set[str] = set()
+        for node in inside:
+            ids.update(node["ids"])
         names = " ; ".join(name for t in terms if t.anchor in ids for name in (*t.english, *t.chinese))
         kind = "Exercises" if title == "Exercises" else "Part"
         lead = shorten(" ".join(said)[: 2 * SHOWN], SHOWN, placeholder=" …")
