@@ -48,6 +48,19 @@ function closeSidebars(event) {
   }
 }
 
+// When the field that lies over a page is closed, the keyboard is back where it was, or at the button that opens it.
+function leaveSearch(overlay) {
+  let opener;
+  overlay.addEventListener("focusin", (event) => {
+    if (!overlay.contains(event.relatedTarget)) opener = event.relatedTarget;
+  });
+  new MutationObserver(() => {
+    if (overlay.classList.contains("show")) return;
+    const buttons = [...document.querySelectorAll(".search-button__button")];
+    (opener?.isConnected ? opener : buttons.find((button) => button.checkVisibility()))?.focus();
+  }).observe(overlay, { attributeFilter: ["class"] });
+}
+
 // On paper everything is unfolded, in the light theme; afterwards the page is as it was.
 let before;
 function unfoldAll() {
@@ -69,6 +82,8 @@ addEventListener("afterprint", foldAgain);
 document.addEventListener("toggle", (event) => markScrolling(event.target), true);
 addEventListener("load", async () => {
   nameToggles();
+  const overlay = document.querySelector(".search-button__wrapper");
+  if (overlay) leaveSearch(overlay);
   await window.MathJax?.startup?.promise;
   await document.fonts.ready;
   const article = document.querySelector(".bd-article") ?? document.body;

@@ -143,7 +143,8 @@ def _words(element: ElementTree.Element) -> str:
             else f"^{bracketed(parts[1].strip())}"
         )
     if name in {"msubsup", "munderover"}:
-        return f"{parts[0]}_{bracketed(parts[1].strip())}^{bracketed(parts[2].strip())}"
+        limits = f"{parts[0]}_{bracketed(parts[1].strip())}^{bracketed(parts[2].strip())}"
+        return f"{limits} " if parts[0] in {"∑", "∏"} else limits
     if name == "mtr":
         return ", ".join(part.strip() for part in parts)
     if name == "mtable":
@@ -152,16 +153,18 @@ def _words(element: ElementTree.Element) -> str:
 
 
 @cache
-def plain(tex: str) -> str:
+def plain(tex: str, *, display: bool = False) -> str:
     r"""Return a formula as plain text, for titles of tabs, search results and wherever else there is no MathML.
 
     >>> plain(r"\sqrt{d_k}"), plain(r"QK^\top/\sqrt{d_k}"), plain(r"\operatorname{Var}(s) = d_k\sigma^4")
     ('√d_k', 'QKᵀ/√d_k', 'Var(s) = d_kσ^4')
+    >>> plain(r"\sum_{m=1}^{d_k}\sigma^4")
+    '∑_(m = 1)^d_k σ^4'
     >>> plain(r"A^{(1)} = e^{-w} - \infty, \, \{-x\}")
     'A^(1) = e^(−w) − ∞, {−x}'
     """
     try:
-        return plain_mathml(typeset(tex).mathml)
+        return plain_mathml(typeset(tex, display=display).mathml)
     except FormulaError:
         return tex
 
@@ -190,8 +193,10 @@ def plain_text(text: str) -> str:
 
 def plain_node(node: nodes.Node) -> str:
     """Return the text of a node, such as a title, with its formulas as plain text."""
-    if isinstance(node, nodes.math | nodes.math_block):
+    if isinstance(node, nodes.math):
         return plain(node.astext())
+    if isinstance(node, nodes.math_block):
+        return plain(display_tex(node), display=True)
     if isinstance(node, nodes.Text):
         return str(node)
     return "".join(map(plain_node, node.children))

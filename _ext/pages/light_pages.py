@@ -53,7 +53,7 @@ DYNAMIC = frozenset(
     )
 )
 #: What other scripts of a page may need while the page is read. The other shared scripts wait until it is there.
-EARLY = ("documentation_options.js", "doctools.js", "sphinx_highlight.js", "language_data.js")
+EARLY = ("documentation_options.js", "doctools.js", "sphinx_highlight.js")
 #: The scripts of the buttons that copy code and unfold solutions, which a page without code does not need.
 BUTTONS = ("togglebutton.js", "clipboard.min.js", "copybutton.js")
 #: The script of tabs, which a page without tabs does not need.

@@ -197,23 +197,31 @@ def own_words(text: nodes.Node) -> bool:
     return True
 
 
+def introduced(env: BuildEnvironment) -> dict[Term, list[tuple[str, str]]]:
+    """Return for each term the chapters that use it, the introducing one first, and the ids of its glosses there."""
+    used: dict[str, dict[str, str]] = getattr(env, "terms_used", {})
+    order = [page for page in getattr(env.config, "external_site_map", None) or sorted(used) if page in used]
+    found = {}
+    for term in glossary_of(env).terms:
+        places = [(page, used[page][term.name]) for page in order if term.name in used[page]]
+        found[term] = sorted(places, key=lambda place: place is not next((p for p in places if p[1]), places[0]))
+    return found
+
+
 def name_chapters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Write into the glossary which chapter introduces each term, and how many others use it."""
     if docname != PAGE:
         return
-    used: dict[str, dict[str, str]] = getattr(app.env, "terms_used", {})
-    order = [page for page in getattr(app.config, "external_site_map", None) or sorted(used) if page in used]
-    for place in [n for n in doctree.findall(nodes.inline) if "gloss-chapters" in n["classes"]]:
-        pages = [page for page in order if place["term"] in used[page]]
-        first = [page for page in pages if used[page][place["term"]]][:1]
-        for page in first or pages[:1]:
+    places = {term.name: found for term, found in introduced(app.env).items()}
+    for node in [n for n in doctree.findall(nodes.inline) if "gloss-chapters" in n["classes"]]:
+        for page, anchor in places[node["term"]][:1]:
             title = nodes.inline("", "", *(child.deepcopy() for child in app.env.titles[page].children))
-            place += nodes.Text("Introduced in ")
-            place += make_refnode(app.builder, docname, page, used[page][place["term"]], title)
-            others = len(pages) - 1
+            node += nodes.Text("Introduced in ")
+            node += make_refnode(app.builder, docname, page, anchor, title)
+            others = len(places[node["term"]]) - 1
             if others:
-                place += nodes.Text(f"; also in {others} other chapter{'s' * (others > 1)}")
-            place += nodes.Text(".")
+                node += nodes.Text(f"; also in {others} other chapter{'s' * (others > 1)}")
+            node += nodes.Text(".")
 
 
 def tell_language(app: Sphinx, doctree: nodes.document) -> None:

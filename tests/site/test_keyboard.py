@@ -208,6 +208,21 @@ def test_numbers_and_formulas_are_found_as_pages_print_them(open_page):
     assert shown("d_k") == shown("dk") > shown("√d_k") == shown(r"\sqrt{d_k}") != set()
 
 
+@pytest.mark.parametrize(
+    ("mathml", "typed"),
+    [
+        ("<msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt>", "√d_k"),
+        ("<mfrac><mn>1</mn><mrow><mi>n</mi><mo>+</mo><mn>1</mn></mrow></mfrac>", "1/(n+1)"),
+        ("<msup><mi>n</mi><mn>2</mn></msup><mspace width='1em'></mspace><mi>w</mi>", "n^2 w"),
+        ("<mover><mi>q</mi><mo>˜</mo></mover><msubsup><mi>a</mi><mi>i</mi><mn>2</mn></msubsup>", "q˜a_i^2"),
+        ("<munder><mo>max</mo><mrow><mi>i</mi><mo>≤</mo><mi>n</mi></mrow></munder>", "max_(i≤n)"),
+    ],
+)
+def test_formulas_that_are_filtered_are_what_one_would_type(open_page, mathml, typed):
+    text = """(html) => formulaText(new DOMParser().parseFromString(html, "text/html").querySelector("math"))"""
+    assert " ".join(open_page("ledger.html").evaluate(text, f"<math>{mathml}</math>").split()) == typed
+
+
 def test_an_address_asks_only_for_what_the_form_offers(open_page):
     page = open_page("ledger.html?verdict=Amended&sort=bogus&grade=wrong%20sign")
     assert count(page) == page.locator(".claim-entry").count()

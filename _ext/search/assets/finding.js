@@ -1,101 +1,290 @@
 "use strict";
-/* Consult the table of equations, sections, claims, terms and symbols before Sphinx's index; load both with a query. */
+/* What the search knows: the words of a text, the index, and what answers a question. It needs no page: the build makes
+   the index with it, too. MiniSearch keeps and ranks the words; here is what it cannot know. */
 const Finding = {
-    table: null,
-    most: 12, // so many entries of the table are shown, and
-    mostPages: 30, // so many pages
+    // --- words -------------------------------------------------------------------------------------------------
 
-    setTable(table) {
-        Finding.table = table;
+    // Chinese; numbers of equations and sections; words of letters, with the parts of their names.
+    piece: /\p{Script=Han}+|(?<![\w.])(?:[a-z]|\d)(?:\.\d+)+(?![\w])|[\p{Script=Latin}\p{Script=Greek}\d_]+/gu,
+    han: /^\p{Script=Han}/u,
+    number: /^(?:[a-z]|5)(?:\.\d+)+$/,
+
+    /* A text as it is compared: full-width signs are plain ones, also the stop between digits of a Chinese keyboard. */
+    plain(text) {
+        return text
+            .replace(/[²³]/g, (sign) => (sign === "²" ? "^2" : "^3"))
+            .normalize("NFKC")
+            .toLowerCase()
+            .replace(/(?<=\d) *[。·] *(?=\d)/g, ".")
+            .replace(/√/g, " root ")
+            .replace(/[’']s\b/g, "")
+            .trim()
+            .replace(/\s+/g, " ");
     },
 
-    /* How well an entry answers: its key itself, its beginning, a part of it, or all words of the query. */
-    score(entry, query, words) {
-        let best = 0;
-        for (const key of entry.keys) {
-            if (key === query) return 100;
-            if (key.startsWith(query)) best = Math.max(best, 60 + (20 * query.length) / key.length);
-            else if (query.length > 1 && key.includes(query)) best = Math.max(best, 40 + (20 * query.length) / key.length);
-            else if (words.length > 1 && words.every((word) => key.includes(word))) best = Math.max(best, 30);
+    /* A word without its ending, in one spelling: initialised and initialization are initializ, sparsity and sparse spars. */
+    stem(word) {
+        if (word.length < 4 || /\d/.test(word)) return word;
+        const cut = (ending, least, by = "") => {
+            const found = word.match(ending);
+            if (!found || word.length - found[0].length < least) return false;
+            word = word.slice(0, -found[0].length) + by;
+            return true;
+        };
+        word = word.replace(/ours?$/, "or").replace(/^(matri|verti|indi)ces$/, (w, s) => ({ matri: "matrix", verti: "vertex", indi: "index" })[s]);
+        cut(/ies$/, 3, "y") || cut(/(?<=[sxz]|ch|sh)es$/, 3) || cut(/(?<![su])s$/, 3);
+        cut(/nce$/, 4, "nt") || cut(/i[sz]ation(?:al)?$/, 3, "iz") || cut(/(?:at)(?:ion(?:al)?|ive|or|ed|e|ing)$/, 3) || cut(/i[sz](?:e|ed|er|ing)$/, 4, "iz") ||
+            cut(/ion(?:al)?$/, 4) || cut(/ity$/, 3) || cut(/ly$/, 4) || (cut(/(?:ing|ed)$/, 3) && cut(/([b-df-hj-np-rtv-y])\1$/, 2, word.at(-1)));
+        cut(/e$/, 3);
+        return word;
+    },
+
+    /* The words of a text under which the index has it: stems, numbers of equations, pairs of Chinese characters. */
+    words(text, names = false) {
+        const found = [];
+        for (const [piece] of Finding.plain(text).matchAll(Finding.piece)) {
+            if (Finding.han.test(piece)) found.push(...Finding.pairs(piece));
+            else if (Finding.number.test(piece)) found.push(piece);
+            else found.push(...Finding.parts(piece).map(Finding.stem));
         }
+        return names ? found : found.filter((word) => Finding.han.test(word) || (word.length > 1 && !/^\d+$/.test(word)));
+    },
+
+    /* effective_rank is two words, d_k is one. */
+    parts(name) {
+        const parts = name.split("_").filter(Boolean);
+        return parts.every((part) => part.length > 2) ? parts : [parts.join("")];
+    },
+
+    pairs(run) {
+        const signs = [...run];
+        return signs.length < 2 ? signs : signs.slice(1).map((sign, k) => signs[k] + sign);
+    },
+
+    // --- the index ---------------------------------------------------------------------------------------------
+
+    options() {
+        return {
+            fields: ["title", "names", "above", "text"],
+            tokenize: (text, field) => Finding.words(text, field === "names").filter((word) => !Finding.stop.has(word)),
+            processTerm: (word) => word,
+        };
+    },
+
+    /* Take over the words of questions: what Chinese words are called in the book, words alike, words to leave out. */
+    learn({ chinese, alike, stop }) {
+        Finding.stop = new Set(stop.map((word) => (Finding.han.test(word) ? word : Finding.stem(word))));
+        Finding.chinese = new Map(Object.entries(chinese));
+        Finding.longest = Math.max(...[...Finding.chinese.keys(), ...Finding.stop].map((word) => word.length));
+        Finding.alike = new Map();
+        for (const line of alike) {
+            const [word, ...others] = line.map(Finding.stem);
+            Finding.alike.set(word, [...(Finding.alike.get(word) ?? []), ...others]);
+        }
+    },
+
+    /* Return the index of documents {title, names, above, text}, packed: of each word the documents of each field. */
+    build(words, documents) {
+        Finding.learn(words);
+        const index = new MiniSearch(Finding.options());
+        index.addAll(documents.map((document, id) => ({ id, ...document })));
+        const made = JSON.parse(JSON.stringify(index));
+        const postings = (places) => {
+            let last = 0;
+            return Object.entries(places).map(([id, count]) => {
+                const step = (id - last).toString(36);
+                last = Number(id);
+                return count > 1 ? `${step}.${Math.min(count, 9)}` : step;
+            });
+        };
+        const line = ([word, fields]) => [word, ...Object.entries(fields).map(([k, places]) => `${k}:${postings(places)}`)].join(" ");
+        const lengths = Object.values(made.fieldLength).map((counts) => counts.map((count) => count.toString(36)).join(","));
+        return { lines: made.index.map(line).join("\n"), lengths: lengths.join(" "), average: made.averageFieldLength };
+    },
+
+    /* Return a packed index as MiniSearch writes one. */
+    unpacked({ lines, lengths, average }) {
+        const places = (text) => {
+            let id = 0;
+            return Object.fromEntries(text.split(",").map((posting) => {
+                const [step, count] = posting.split(".");
+                return [(id += parseInt(step, 36)), Number(count ?? 1)];
+            }));
+        };
+        const index = lines.split("\n").map((line) => {
+            const [word, ...fields] = line.split(" ");
+            return [word, Object.fromEntries(fields.map((field) => field.split(":")).map(([k, text]) => [k, places(text)]))];
+        });
+        const counts = lengths.split(" ").map((line) => line.split(",").map((count) => parseInt(count, 36)));
+        return {
+            documentCount: counts.length, nextId: counts.length, documentIds: { ...[...counts.keys()] },
+            fieldIds: Object.fromEntries(Finding.options().fields.map((name, k) => [name, k])),
+            fieldLength: { ...counts }, averageFieldLength: average, storedFields: {}, dirtCount: 0, index,
+            serializationVersion: 2,
+        };
+    },
+
+    /* Take over what the build wrote. Of a document: kind, title, what it says, number of its page, anchor, keys. */
+    load({ index, words, documents, pages }) {
+        Finding.learn(words);
+        const unpacked = Finding.unpacked(index);
+        Finding.index = MiniSearch.loadJS(unpacked, Finding.options());
+        Finding.vocabulary = new Set(unpacked.index.map(([word]) => word));
+        Finding.pages = pages;
+        Finding.documents = documents.map(([kind, title, about, page, anchor, keys]) => ({
+            kind, title, about, page, anchor, keys: keys.map(Finding.plain),
+        }));
+        // What a letter is called; of its symbols the first one on the page of symbols.
+        const symbols = Finding.documents.filter(({ kind }) => kind === "Symbol");
+        const letters = symbols.flatMap(({ keys }) => keys.filter((key) => key.length === 1).map((key) => [key, keys]));
+        Finding.letters = new Map(letters.reverse().map(([key, keys]) => [key, keys.filter((name) => /^[a-z]{3,}$/.test(name))]));
+    },
+
+    // --- questions ---------------------------------------------------------------------------------------------
+
+    order: ["Equation", "Term", "Function", "Claim", "Symbol", "Section"],
+    // What one writes before and after the number of an equation or a section.
+    numbered: /(?:公式|方程|等式|式|第|章|节|小节|sections?|sec\.?|chapter|equations?|eqs?\.?|eqn\.?|formula|[§#()[\]{}【】\s])+/gu,
+
+    /* The documents that are meant by name: a key of theirs is the query, or begins with it. */
+    direct(query) {
+        const wanted = Finding.plain(query);
+        const bare = wanted.replace(Finding.numbered, "");
+        const said = Finding.content(wanted);
+        const asked = new Set([wanted, ...(/^(?:[a-z]\.)?\d+(?:\.\d+)*$/.test(bare) ? [bare, `(${bare})`] : []), said]);
+        asked.delete("");
+        const rank = (key) => {
+            if (asked.has(key)) return 2;
+            return wanted.length > 1 && key.startsWith(wanted) ? 1 + wanted.length / key.length / 2 : 0;
+        };
+        const section = /[章节§]|sec/.test(wanted);
+        const place = (kind) => (section && kind === "Section" ? -1 : Finding.order.indexOf(kind));
+        const found = Finding.documents
+            .filter((document) => document.keys.length)
+            .map((document) => [Math.max(...document.keys.map(rank)), document])
+            .filter(([score]) => score > 1)
+            .sort(([a, x], [b, y]) => b - a || place(x.kind) - place(y.kind));
+        return found.map(([, document]) => document);
+    },
+
+    /* A question without its words that say nothing: of "what is effective rank?" it is "effective rank". */
+    content(text) {
+        const words = text.replace(/[?？!！。.,，;；]+$/u, "").split(" ");
+        return words.filter((word) => !Finding.stop.has(Finding.stem(word))).join(" ");
+    },
+
+    /* What a question asks for: for each of its words the ways to say it, each a list of words of the index. */
+    asked(query) {
+        const asked = [];
+        const unit = (said, ways) => asked.push({ said, ways });
+        for (const [piece] of Finding.plain(query).matchAll(Finding.piece)) {
+            if (Finding.han.test(piece)) Finding.cut(piece).forEach(([word, ways]) => unit(word, ways));
+            else if (Finding.number.test(piece)) unit(piece, [[piece]]);
+            else
+                for (const part of Finding.parts(piece)) {
+                    const stem = Finding.stem(part);
+                    if (Finding.stop.has(stem)) continue;
+                    const others = part.length > 1 ? Finding.alike.get(stem) : Finding.letters.get(part)?.map(Finding.stem);
+                    unit(part, [[stem], ...(others ?? []).map((other) => [other])]);
+                }
+        }
+        return asked;
+    },
+
+    /* Cut Chinese text into the longest known words; what is left between them is looked for as it stands. */
+    cut(run) {
+        const found = [];
+        let rest = "";
+        const close = () => {
+            if (rest) found.push([rest, [Finding.pairs(rest)]]);
+            rest = "";
+        };
+        for (let at = 0; at < run.length; ) {
+            let length = Math.min(Finding.longest, run.length - at);
+            while (length && !Finding.chinese.has(run.slice(at, at + length)) && !Finding.stop.has(run.slice(at, at + length))) length--;
+            const word = run.slice(at, at + length);
+            if (!length) rest += run[at++];
+            else {
+                close();
+                at += length;
+                if (Finding.chinese.has(word)) {
+                    const said = Finding.chinese.get(word).map((english) => Finding.words(english));
+                    found.push([word, [Finding.pairs(word), ...said]]);
+                }
+            }
+        }
+        close();
+        return found;
+    },
+
+    /* The word of the book that is spelt most like a word: one letter apart, or two if it is long. */
+    near(word) {
+        if (word.length < 4 || Finding.han.test(word)) return undefined;
+        for (let apart = 1; apart <= (word.length > 6 ? 2 : 1); apart++) {
+            const count = new Map();
+            for (const { terms } of Finding.index.search(word, { fuzzy: apart, prefix: false }))
+                for (const term of terms) count.set(term, (count.get(term) ?? 0) + 1);
+            if (count.size) return [...count].sort(([, a], [, b]) => b - a)[0][0];
+        }
+        return undefined;
+    },
+
+    // What the tuning half of tests/site/questions.yml chose: what a word weighs in a field and a document of a kind, how
+    // much it counts that all words are there, and what the second place of a page adds to the first, the third to it.
+    weights: { title: 3, names: 3, above: 3, text: 1 },
+    kinds: { Part: 1, Exercises: 0.3, Claim: 0.6, Equation: 0.6 },
+    coverage: 0.6,
+    others: 0.5,
+
+    /* How well each document says one word of a question, in the best of its ways. */
+    scores(ways) {
+        const best = new Map();
+        ways.forEach((way, k) => {
+            const sum = new Map();
+            for (const word of way)
+                for (const { id, score } of Finding.index.search(word, { boost: Finding.weights }))
+                    sum.set(id, (sum.get(id) ?? 0) + score / way.length);
+            for (const [id, score] of sum) best.set(id, Math.max(best.get(id) ?? 0, score * (k ? 0.8 : 1)));
+        });
         return best;
     },
 
+    /* Return what answers a query: entries that are meant by name, pages with their places, and what was not found. */
     look(query) {
-        const wanted = query.normalize("NFKC").toLowerCase().trim().replace(/\s+/g, " ");
-        if (!wanted || !Finding.table) return [];
-        const words = wanted.split(" ");
-        const order = ["Equation", "Term", "Function", "Claim", "Symbol", "Section"];
-        const short = /^[a-z]$/.test(wanted); // one letter means a symbol
-        return Finding.table.entries
-            .map((entry) => [Finding.score(entry, wanted, words), entry])
-            .filter(([score]) => score >= (short ? 100 : 30))
-            .sort(([a, x], [b, y]) => b - a || order.indexOf(x.kind) - order.indexOf(y.kind))
-            .slice(0, Finding.most)
-            .map(([, entry]) => entry);
+        const dropped = [], read = [], known = [];
+        for (const { said, ways } of Finding.asked(query)) {
+            const there = ways.map((way) => way.filter((word) => Finding.vocabulary.has(word))).filter((way) => way.length);
+            if (there.length) known.push({ said, ways: there });
+            else if (said.length > (Finding.han.test(said) ? 1 : 3)) {
+                const near = Finding.near(Finding.stem(said));
+                if (near) {
+                    known.push({ said: near, ways: [[near]] });
+                    read.push([said, near]);
+                } else dropped.push(said);
+            }
+        }
+        const direct = Finding.direct(dropped.reduce((text, word) => text.replace(word, " "), Finding.plain(query)));
+        const total = new Map(), covered = new Map();
+        for (const { ways } of known)
+            for (const [id, score] of Finding.scores(ways)) {
+                total.set(id, (total.get(id) ?? 0) + score);
+                covered.set(id, (covered.get(id) ?? 0) + 1);
+            }
+        const pages = new Map();
+        for (const [id, sum] of total) {
+            const document = Finding.documents[id];
+            const card = document.kind !== "Claim" || document.anchor; // what is not decided has no card to lead to
+            const score = sum * (covered.get(id) / known.length) ** Finding.coverage * (card ? Finding.kinds[document.kind] ?? 0 : 0);
+            if (!score) continue;
+            if (!pages.has(document.page)) pages.set(document.page, []);
+            pages.get(document.page).push({ document, score });
+        }
+        const found = [...pages].map(([page, places]) => {
+            places.sort((a, b) => b.score - a.score);
+            const score = places.slice(0, 5).reduce((sum, place, k) => sum + place.score * Finding.others ** k, 0);
+            return { page, score, places: places.map((place) => place.document) };
+        });
+        found.sort((a, b) => b.score - a.score);
+        return { direct, pages: found, words: known.flatMap(({ ways }) => ways.flat()), dropped, read };
     },
-
-    /* Text as HTML, in which Chinese is said to be Chinese: a voice and a font depend on it. */
-    escape(text) {
-        const element = document.createElement("span");
-        element.textContent = text;
-        return element.innerHTML.replace(/\p{Script=Han}+/gu, '<span lang="zh">$&</span>');
-    },
-
-    /* An entry as a result of Sphinx: [page, title, anchor, description, score, file]. */
-    result(entry) {
-        const about = entry.about.length > 200 ? `${entry.about.slice(0, 200)}…` : entry.about;
-        const where = Finding.table.titles[entry.page];
-        const words = `${entry.kind}, in ${where}: ${about}`;
-        const anchor = entry.anchor && `#${encodeURIComponent(entry.anchor)}`;
-        return [entry.page, Finding.escape(entry.title), anchor, Finding.escape(words), 1000, ""];
-    },
 };
-
-/* Sphinx shows its list from the end. */
-Search._performSearchInIndex = Search._performSearch;
-Search._performSearch = (query, ...rest) => {
-    const entries = Finding.look(query).map(Finding.result);
-    // An entry stands for its page, where the page is a list of such entries.
-    const list = (page) => ["reference/notation", "reference/glossary", "coverage"].includes(page);
-    const there = new Set(entries.map(([page, , anchor]) => (list(page) ? page : page + decodeURIComponent(anchor))));
-    const pages = Search._performSearchInIndex(query, ...rest)
-        .filter((result) => !there.has(result[0]) && !there.has(result[0] + result[2]))
-        .slice(-Finding.mostPages);
-    return [...pages, ...entries.reverse()];
-};
-
-/* The excerpt is prose: no headings' links, contents, code or TeX. */
-Search.htmlToText = (html, anchor) => {
-    const page = new DOMParser().parseFromString(html, "text/html");
-    const content = (anchor && page.getElementById(decodeURIComponent(anchor.slice(1)))) || page.querySelector("article");
-    if (!content) return "";
-    content.querySelectorAll("script, style, annotation, pre, .headerlink, .toctree-wrapper").forEach((e) => e.remove());
-    content.querySelectorAll("math").forEach((formula) => formula.replaceWith(formulaText(formula)));
-    return content.textContent.replace(/\\[()[\]]|\\tag\{[^}]*\}|\\[A-Za-z]+|[{}]/g, " ").replace(/\s+/g, " ").trim();
-};
-
-Search.makePlainSummary = Search.makeSearchSummary;
-Search.makeSearchSummary = (...given) => {
-    const summary = Search.makePlainSummary(...given);
-    if (summary) summary.innerHTML = Finding.escape(summary.textContent);
-    return summary;
-};
-
-/* Chinese words are marked whole before their pairs of characters, of which none can reach into a mark. */
-Search.parseWords = Search._parseQuery;
-Search._parseQuery = (query) => {
-    const parsed = Search.parseWords(query);
-    const runs = query.match(/\p{Script=Han}+/gu) ?? [];
-    parsed[3] = new Set([...runs, ...parsed[3]]);
-    localStorage.setItem("sphinx_highlight_terms", [...parsed[3]].join(" "));
-    return parsed;
-};
-
-/* The table and the index come with a query; with the index, Sphinx begins. */
-if (new URLSearchParams(location.search).get("q")) {
-    const table = document.createElement("script");
-    table.src = "_static/finding-table.js";
-    table.onload = table.onerror = () => Search.loadIndex("searchindex.js");
-    document.head.append(table);
-}
