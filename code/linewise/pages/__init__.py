@@ -6,6 +6,7 @@ r"""Extensions of Sphinx that show what the ledger knows: ``extensions: [linewis
   readers filter and sort them in their browser. ``linewise_filled_pages`` names further pages that use the templates.
 * The page that the conventions name for the lexicon includes ``lexicon.md``, and the role ``{word}`` links to it.
 * The roles ``{verdict}``, ``{card}`` and ``{claims}`` and the directive ``{claim-entry}`` serve them and any page.
+* The directive ``{wrong-lines}`` makes exercises of a notebook's derivations (`wrong_lines`).
 * A displayed equation with a ``\tag`` has an address, ``#equation-5.1.5``, and an entry in the index.
 
 An extension that has more to tell the templates connects to the event ``linewise-context``, which is emitted with the
@@ -20,7 +21,15 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from linewise.pages import claim_filter, displays, ledger_pages, lexicon_page, numbered_equations, print_cards
+from linewise.pages import (
+    claim_filter,
+    displays,
+    ledger_pages,
+    lexicon_page,
+    numbered_equations,
+    print_cards,
+    wrong_lines,
+)
 
 
 def publish(app: Sphinx, config: Config) -> None:
@@ -35,6 +44,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", publish)
     app.add_css_file("verdicts.css")
     app.add_js_file("derivations.js")
-    for part in (numbered_equations, ledger_pages, lexicon_page, displays, claim_filter, print_cards):
+    for part in (numbered_equations, ledger_pages, lexicon_page, displays, claim_filter, print_cards, wrong_lines):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
