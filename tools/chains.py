@@ -59,8 +59,9 @@ def relevant(statements: list[ast.stmt]) -> list[ast.stmt]:
     """
     kept: list[ast.stmt] = []
     live: set[str] = set()
+    builders = _builders(statements)
     for statement in reversed(statements):
-        inner = _inner_builds(statement)
+        inner = _inner_builds(statement, builders)
         reads, binds = names(statement)
         if not inner and not (binds & live):
             continue
@@ -71,10 +72,19 @@ def relevant(statements: list[ast.stmt]) -> list[ast.stmt]:
     return kept
 
 
-def _inner_builds(statement: ast.stmt) -> list[ast.stmt]:
+def _builders(statements: list[ast.stmt]) -> set[str]:
+    """Return what builds derivations, the functions of a notebook that do among them."""
+    found = set(_BUILDS)
+    for function in (s for s in statements if isinstance(s, ast.FunctionDef)):
+        if any(isinstance(n, ast.Name) and n.id in found for n in ast.walk(function)):
+            found.add(function.name)
+    return found
+
+
+def _inner_builds(statement: ast.stmt, builders: set[str]) -> list[ast.stmt]:
     """Return the statement itself if it builds or extends a derivation, or the builds that a check holds."""
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
-    builds = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id in _BUILDS]
+    builds = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id in builders]
     extends = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in _EXTENDS]
     if isinstance(statement, ast.FunctionDef | ast.ImportFrom | ast.Import) or not (builds or extends):
         return []

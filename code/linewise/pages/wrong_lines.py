@@ -54,7 +54,7 @@ class Exercise:
 
     name : what the derivation shows.  lines : the lines as they are shown, as records.  wrong : the number of the
     wrong one, from 1.  mistake : its name.  right : the record of the line in whose place it stands.  assumed : what
-    the derivation assumes, in TeX.
+    the derivation assumes, as records.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Exercise:
     wrong: int
     mistake: str
     right: Record
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[Record, ...] = ()
 
     @property
     def id(self) -> str:
@@ -86,14 +86,20 @@ def variants(record: Record) -> Iterator[Exercise]:
         right = lines[k]
         lines[k] = {key: value for key, value in right.items() if key not in ("plain", "tex")}
         lines[k] |= {key: mistake[key] for key in ("plain", "tex") if key in mistake}
-        assumed = tuple(display.assumptions_of(record))
-        yield Exercise(record["name"], tuple(lines), k + 1, mistake["name"], right, assumed)
+        yield Exercise(record["name"], tuple(lines), k + 1, mistake["name"], right, tuple(record.get("assumed", ())))
 
 
 def is_fit(exercise: Exercise) -> bool:
-    """Return whether a reader can be asked: enough lines, none too long, and no two that show the same formula."""
+    """Return whether a reader can be asked.
+
+    There are enough lines, none is too long, and no two show the same formula. Nor does the line below the mistake
+    bring in a hypothesis, such as a sum that is 0: the mistake was rejected without it, and may be right with it.
+    """
     shown = [display.tex_of(line) for line in exercise.lines]
-    return len(shown) >= FEWEST and len(set(shown)) == len(shown) and max(map(width, shown)) <= LONGEST
+    supposes = any(a["kind"] == "hypothesis" and a["line"] == exercise.wrong + 1 for a in exercise.assumed)
+    if supposes or len(shown) < FEWEST:
+        return False
+    return len(set(shown)) == len(shown) and max(map(width, shown)) <= LONGEST
 
 
 def exercises(notebook: Path) -> list[Exercise]:
@@ -120,7 +126,7 @@ def html(exercise: Exercise, number: int, *, folds: bool = True) -> str:
             reason = f' <span class="reason">{notation.html_words(display.reason_of(line))}</span>'
         rows.append(f'<li><span class="formula">{_typeset(sign + display.tex_of(line))}</span>{reason}</li>')
     name = notation.html_words(exercise.name) or "A derivation"
-    taken = "; ".join(rf"\({markup.escape(tex)}\)" for tex in exercise.assumed)
+    taken = "; ".join(rf"\({markup.escape(tex)}\)" for tex in _assumptions(exercise))
     below = f'<p class="wrong-line-assumed">Assumed: {taken}.</p>' if taken else ""
     if folds:
         below += f'<details class="wrong-line-solution"><summary>Solution</summary>{solution(exercise)}</details>'
@@ -142,6 +148,11 @@ def solution(exercise: Exercise) -> str:
     )
 
 
+def _assumptions(exercise: Exercise) -> list[str]:
+    """Return what the derivation assumes, each in TeX and once."""
+    return display.assumptions_of({"assumed": exercise.assumed})
+
+
 def _typeset(tex: str) -> str:
     return rf"\(\displaystyle {markup.escape(tex)}\)"
 
@@ -157,8 +168,8 @@ def tex(exercise: Exercise, number: int, encode: Encode = str) -> str:
     for k, line in enumerate(rest, start=2):
         right = breakable(f"{display.relation_of(line)} {display.tex_of(line)}")
         body.append(rf"\derivationline{{{right}}}{{{words(display.reason_of(line), encode)}\quad ({k})}}")
-    if exercise.assumed:
-        listed = "; ".join(rf"\longformula{{{breakable(one)}}}" for one in exercise.assumed)
+    if taken := _assumptions(exercise):
+        listed = "; ".join(rf"\longformula{{{breakable(one)}}}" for one in taken)
         body.append(used("assumed", f"Assumed: {listed}."))
     return "\n".join(["", r"\begin{bookderivation}", *body, r"\end{bookderivation}", ""])
 
