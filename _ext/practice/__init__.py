@@ -1,4 +1,4 @@
-"""Find the wrong line: the sets of exercises of this book, a page for each part.
+"""What a reader can try: fields for the answers of exercises (`answers`), and "find the wrong line", in sets by chapter.
 
 `practice.md` and ``practice/<folder>.md`` include a template of ``assets``, which is filled from the contents of the book
 when Sphinx reads the page. `linewise.pages.wrong_lines` draws the exercises.
@@ -14,8 +14,11 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pages.guide import title
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
 from linewise.pages.wrong_lines import exercises
+
+from .answers import SHIPPED
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -58,7 +61,14 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = templates.from_string(source[0]).render(known)
 
 
+def publish(app: Sphinx, config: Config) -> None:
+    """Have Sphinx copy the script and the style sheet of the fields."""
+    config.html_static_path += [str(ASSETS / name) for name in SHIPPED]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the event."""
+    """Load the fields, and register the events."""
+    app.setup_extension(f"{__name__}.answers")
+    app.connect("config-inited", publish)
     app.connect("source-read", fill)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
