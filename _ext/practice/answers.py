@@ -40,8 +40,8 @@ logger = logging.getLogger(__name__)
 SUFFIX = ".answers.yml"
 ASSETS = Path(__file__).parent / "assets"
 SHIPPED = ("answers.css", "answers.js")
-#: How many places a formula is compared at, and to how many digits.
-PLACES, DIGITS = 3, 6
+#: How many places a formula is compared at, and to how many digits; a number may be given with fewer than `MORE` more.
+PLACES, DIGITS, MORE = 3, 6, 6
 FUNCTIONS = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "abs": abs}
 CONSTANTS = {"e": math.e, "pi": math.pi}
 _START = re.compile(r"^`{3,}\{solution-start\}[ \t]*(\S+)[^`]*^`{3,}", re.MULTILINE)
@@ -64,11 +64,16 @@ class Answer:
     choices: Sequence[str] = ()
     mistakes: Mapping[str, str] = field(default_factory=dict)
 
-    def normal(self, given: str) -> str:
-        """Return what is compared of an answer: a choice as it stands, or values that are rounded."""
+    def normal(self, given: str, more: int = 0) -> str:
+        """Return what is compared of an answer: a choice as it stands, or values with so many more digits."""
         if self.choices:
             return given
-        return " ".join(rounded(value(given, at), self.digits) for at in places(self.names))
+        return " ".join(rounded(value(given, at), self.digits + more) for at in places(self.names))
+
+    @property
+    def accepted(self) -> list[str]:
+        """The right answer with its digits and with more: 0.105 is right where 0.1054 would be, and not as 0.10."""
+        return [self.normal(self.right, more) for more in range(1 if self.choices or self.names else MORE)]
 
 
 def read(path: Path) -> dict[str, list[Answer]]:
@@ -271,11 +276,8 @@ def _is_value(piece: str, answer: Answer) -> bool:
     """Return whether a piece of a solution is the right answer, to the digits that it shows."""
     shown = len(re.sub(r"^-?0*\.?0*|\.", "", piece)) if re.fullmatch(r"-?\d+\.\d+", piece) else DIGITS
     try:
-        return all(
-            rounded(value(piece, at), min(shown, answer.digits) or 1)
-            == rounded(value(answer.right, at), min(shown, answer.digits) or 1)
-            for at in places(answer.names)
-        )
+        values = [(value(piece, at), value(answer.right, at)) for at in places(answer.names)]
+        return all(rounded(one, shown or 1) == rounded(other, shown or 1) for one, other in values)
     except AnswerError:
         return False
 
@@ -287,7 +289,7 @@ def form(label: str, number: int, answer: Answer) -> str:
     """Return the field of an answer as HTML."""
     salt = f"{label}-{number}"
     wrong = {digest(salt, answer.normal(one)): name for one, name in answer.mistakes.items()}
-    known: dict[str, Any] = {"salt": salt, "right": digest(salt, answer.normal(answer.right)), "wrong": wrong}
+    known: dict[str, Any] = {"salt": salt, "right": [digest(salt, one) for one in answer.accepted], "wrong": wrong}
     if answer.choices:
         options = "".join(f"<option>{html.escape(choice)}</option>" for choice in answer.choices)
         put = f'<select><option value="">choose</option>{options}</select>'
