@@ -32,7 +32,10 @@ from sphinx_exercise.nodes import is_exercise_node, is_solution_node
 logger = logging.getLogger(__name__)
 HERE = Path(__file__).parent / "assets" / "print"
 #: The pages of the book on paper, beside the landing page; all others are for the screen.
-PRINTED = ("chapters/*", "reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
+PRINTED = (
+    "chapters/*", "practice", "practice/*", "reference/notation", "reference/glossary", "formulas", "ledger", "errata",
+    "references",
+)  # fmt: skip
 #: The first page behind the chapters.
 APPENDIX = ("reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
 #: The builders of the book on paper and of the e-book.
@@ -162,7 +165,9 @@ class Arrange(SphinxPostTransform):
             if file["docname"] == "references":
                 self.only_the_list(file)
         document, (root,) = self.document, [n for n in self.document.children if isinstance(n, nodes.section)]
-        shelves = [n for n in document.findall(nodes.compound) if "toctree-wrapper" in n["classes"]]
+        wrappers = [n for n in document.findall(nodes.compound) if "toctree-wrapper" in n["classes"]]
+        inner = {id(n) for file in document.findall(addnodes.start_of_file) for n in file.findall(nodes.compound)}
+        shelves = [n for n in wrappers if id(n) not in inner]  # pages below a page stay below it
         for shelf in shelves:
             shelf.parent.remove(shelf)
         title, *preface = root.children

@@ -1,12 +1,14 @@
-"""What a reader can try: fields for the answers of exercises (`answers`), and "find the wrong line", in sets by chapter.
+"""What a reader can try: fields for the answers of exercises (`answers`), and "find the wrong line".
 
-`practice.md` and ``practice/<folder>.md`` include a template of ``assets``, which is filled from the contents of the book
-when Sphinx reads the page. `linewise.pages.wrong_lines` draws the exercises.
+`practice.md` and ``practice/<folder>.md`` show where a line is wrong, in sets by chapter. They include a template of
+``assets``, which is filled from the contents of the book when Sphinx reads the page; `linewise.pages.wrong_lines` draws
+the exercises.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +30,7 @@ class Chapter(NamedTuple):
 
     page: str
     title: str
-    count: int
+    exercises: int
 
 
 class Part(NamedTuple):
@@ -39,8 +41,13 @@ class Part(NamedTuple):
     chapters: tuple[Chapter, ...]
 
 
-def parts(root: Path) -> Iterator[Part]:
-    """Yield the parts of a book that have exercises, in the order of its contents."""
+@cache
+def parts(root: Path) -> tuple[Part, ...]:
+    """Return the parts of a book that have exercises, in the order of its contents."""
+    return tuple(_parts(root))
+
+
+def _parts(root: Path) -> Iterator[Part]:
     contents = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     for part in contents["parts"]:
         pages = [entry["file"] for entry in part["chapters"] if entry["file"].startswith("chapters/")]
@@ -57,7 +64,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         templates = Environment(
             loader=FileSystemLoader(ASSETS), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        known = {"parts": list(parts(Path(app.srcdir))), "folder": folder, "on_site": app.builder.name == "html"}
+        known = {"parts": parts(Path(app.srcdir)), "folder": folder, "on_site": app.builder.name == "html"}
         source[0] = templates.from_string(source[0]).render(known)
 
 

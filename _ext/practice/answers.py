@@ -4,11 +4,11 @@ A file beside a chapter, ``scaling.answers.yml``, has for the labels of exercise
 wrong answers with the names of their mistakes:
 
     exercise-scaling-by-hand:
-    - {ask: The ratio, right: e, digits: 3, says: '$e\approx2.72$', mistakes: {e^2: the scores were doubled}}
+    - {ask: The ratio, right: e, digits: 3, says: '$e\approx2.72$', mistakes: {e^2: scores were doubled}}
     - {ask: The divisor, right: sigma*sqrt(d), names: [sigma, d], says: '$\sigma\sqrt d$'}
     - {ask: Is it harmless?, right: for keys, choices: [for keys, for queries], says: common mean of the *keys*}
 
-`right` and the mistakes are formulas of numbers, of the `names`, of ``e``, ``pi``, ``sqrt``, ``exp``, ``log`` and ``abs``.
+    - {ask: Which of them, right: the keys, choices: [the keys, the queries], says: the *keys* are harmless}
 A number is compared after rounding to so many `digits`, a formula by its values at a few places. The page has salted
 hashes of the answers instead of the answers, so that nobody reads them by chance; it keeps no secret from a program.
 `says` is the part of the solution that has the right answer, in its text or in what its cells print: a build warns of
@@ -22,7 +22,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,13 @@ ASSETS = Path(__file__).parent / "assets"
 SHIPPED = ("answers.css", "answers.js")
 #: How many places a formula is compared at, and to how many digits; a number may be given with fewer than `MORE` more.
 PLACES, DIGITS, MORE = 3, 6, 6
-FUNCTIONS = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "abs": abs}
+FUNCTIONS: dict[str, Callable[[float], float]] = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "abs": abs}
 CONSTANTS = {"e": math.e, "pi": math.pi}
 _START = re.compile(r"^`{3,}\{solution-start\}[ \t]*(\S+)[^`]*^`{3,}", re.MULTILINE)
+#: A command or a letter with its index, a number, or a sign.
+_TOKEN = re.compile(
+    r"\\?[A-Za-z]+?(?:_[A-Za-z0-9]+)?(?![A-Za-z])|\\[A-Za-z]+|[A-Za-z](?:_[A-Za-z0-9])?|\d+(?:\.\d+)?|\S"
+)
 _END = re.compile(r"^`{3,}\{solution-end\}", re.MULTILINE)
 
 
@@ -260,8 +264,8 @@ def _untex(tex: str) -> str:
     text = re.sub(r"_\{([^{}]*)\}", r"_\1", text)
     while (changed := re.sub(r"(\^|\\sqrt)\{([^{}]*)\}", r"\1(\2)", text)) != text:
         text = changed
-    tokens = re.findall(r"\\?[A-Za-z]+?(?:_[A-Za-z0-9]+)?(?![A-Za-z])|\\[A-Za-z]+|[A-Za-z](?:_[A-Za-z0-9])?|\d+(?:\.\d+)?|\S",
-                        re.sub(r"\\cdot|\\times", "*", text))  # fmt: skip
+    text = re.sub(r"\\cdot|\\times", "*", text)
+    tokens = _TOKEN.findall(text)
     made = ""
     for token in tokens:
         word = token.removeprefix("\\")

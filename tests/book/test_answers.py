@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from practice.answers import SUFFIX, Answer, AnswerError, digest, faults, form, read, rounded, solutions, value
 
 import stamps
-from practice.answers import SUFFIX, Answer, AnswerError, digest, faults, form, read, rounded, solutions, value
 
 ROOT = stamps.ROOT
 FILES = sorted(ROOT.glob(f"chapters/**/*{SUFFIX}"))
@@ -18,7 +18,8 @@ FILES = sorted(ROOT.glob(f"chapters/**/*{SUFFIX}"))
 SOLVED = {
     "cells": [
         {"cell_type": "markdown", "source": "```{exercise}\n:label: a\nHow many?\n```\n\n"
-                                            "````{solution-start} a\n:class: dropdown\n````\n\nIt is $\\sqrt2\\approx1.41$."},
+                                            "````{solution-start} a\n:class: dropdown\n````\n\n"
+                                            "It is $\\sqrt2\\approx1.41$."},
         {"cell_type": "code", "source": "print(2)", "outputs": [{"output_type": "stream", "text": "squared: 2\n"}]},
         {"cell_type": "markdown", "source": "````{solution-end}\n````\n\nNot of it: 5."},
     ]
@@ -37,7 +38,9 @@ def test_each_answer_is_the_one_that_its_solution_gives(path: Path) -> None:
     notebook = json.loads(path.with_name(path.name.replace(SUFFIX, ".ipynb")).read_text(encoding="utf-8"))
     solved, given = solutions(notebook), read(path)
     assert given and set(given) <= set(labels(notebook))
-    assert [fault for label, answers in given.items() for a in answers for fault in faults(label, a, solved[label])] == []
+    assert [
+        fault for label, answers in given.items() for a in answers for fault in faults(label, a, solved[label])
+    ] == []
 
 
 def test_the_solution_is_its_text_and_what_its_cells_print() -> None:

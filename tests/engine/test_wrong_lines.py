@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -156,3 +158,68 @@ def test_finished_exercises_are_copied_and_old_copies_go(tmp_path: Path) -> None
     copy.unlink()
     wrong_lines.finish(app, ValueError())
     assert not list(copies.iterdir())
+
+
+# --- a small book -----------------------------------------------------------------------------------
+
+
+PAGE = """# A
+
+```{wrong-lines} chapter
+```
+
+```{wrong-lines-solutions} chapter
+```
+
+```{wrong-lines-sets}
+a chapter
+```
+"""
+SPOILT = PAGE.replace("} chapter", "} gone").replace("a chapter", "chapter") + "\n```{wrong-lines-today} none\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("builder", "file", "said"),
+    [
+        ("html", "a.html", ['<article class="wrong-line"', "<summary>Solution</summary>", 'href="#wrong-line-',
+                            '<li data-set="chapter">', "wrong_lines.js", "1 exercise<"]),
+        ("epub", "a.xhtml", ['<article class="wrong-line"', '<ol class="wrong-line-solutions">', "Line 2:"]),
+        ("latex", "a.tex", [r"\derivationname{1. A \& \(x\)}", r"{expand\quad (2)}", r"1. Line 2: \emph"]),
+        ("text", "a.txt", ["2. = x**2    (expand)", "Line 2: the $2x$ forgotten: = x**2 + 2*x"]),
+    ],
+)  # fmt: skip
+def test_each_builder_shows_the_exercises_and_their_solutions(
+    tmp_path: Path, builder: str, file: str, said: list[str]
+) -> None:
+    notebook(tmp_path, chain())
+    (tmp_path / "a.md").write_text(PAGE, encoding="utf-8")
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "conf.py").write_text(
+        'extensions = ["myst_parser", "linewise.pages"]\nroot_doc = "a"\nproject = "a"\nversion = "1"\n'
+        'source_suffix = {".md": "markdown"}\nlatex_documents = [("a", "a.tex", "", "", "manual")]\n'
+        'latex_engine = "xelatex"\nepub_copyright = "1"\n',
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    options = ["-q", "-W", "-b", builder, "-d", str(tmp_path / "read"), str(tmp_path), str(out)]
+    run = [sys.executable, "-m", "sphinx", *options]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    page = (out / file).read_text(encoding="utf-8")
+    assert [words for words in said if words not in page] == []
+    assert ("<details" in page) == (builder == "html")
+    assert bool(list(out.glob("_static/wrong-lines/*.json"))) == (builder == "html")
+
+
+def test_a_set_of_no_notebook_and_a_list_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
+    notebook(tmp_path, chain())
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "a.md").write_text(SPOILT, encoding="utf-8")
+    (tmp_path / "conf.py").write_text(
+        'extensions = ["myst_parser", "linewise.pages"]\nroot_doc = "a"\n', encoding="utf-8"
+    )
+    run = [sys.executable, "-m", "sphinx", "-q", str(tmp_path), str(tmp_path / "out")]
+    said = subprocess.run(run, capture_output=True, text=True, check=False).stderr
+    assert "expected the page of a notebook, such as chapters/name, got 'gone'" in said
+    assert "expected the page of a set and a notebook, got 'chapter'" in said
+    assert "expected a number from 1, got 'none'" in said

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
@@ -192,6 +191,12 @@ def plain(exercise: Exercise, number: int) -> str:
     return "\n".join([f"{number}. {exercise.name}", f"  1. {first['plain']}", *body])
 
 
+def plain_solution(exercise: Exercise, number: int) -> str:
+    """Return what is wrong, and the right line, as plain text."""
+    right = f"{exercise.right['relation']} {exercise.right['plain']}"
+    return f"{number}. Line {exercise.wrong}: {exercise.mistake}: {right}"
+
+
 # --- Sphinx ---------------------------------------------------------------------------------------
 
 
@@ -217,7 +222,9 @@ class Today(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the place for them, as HTML: no other builder has a script."""
-        most = directives.positive_int(self.arguments[0])
+        most = self.arguments[0]
+        if not re.fullmatch("[1-9][0-9]*", most):
+            raise self.error(f"wrong-lines-today: expected a number from 1, got {most!r}")
         without = "<p>The exercises of the day need JavaScript. The sets do not.</p>"
         shown = f'<div class="wrong-line-today" data-most="{most}">{without}</div>'
         return [nodes.raw("", shown, format="html", classes=["wrong-lines"])]
@@ -230,6 +237,8 @@ class Sets(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the list, as HTML: no other builder has a script."""
+        if self.env.app.builder.format != "html":
+            return []
         rows, index = [], []
         for line in self.content:
             if not line.strip():
@@ -269,7 +278,8 @@ class Draw(SphinxPostTransform):
         for node in list(self.document.findall(wrong_lines)) if builder.format != "latex" else ():
             found = exercises(Path(node["path"]))
             if builder.format != "html":
-                text = "\n\n".join(plain(one, k) for k, one in enumerate(found, start=1))
+                shown = plain_solution if node["solved"] else plain
+                text = "\n\n".join(shown(one, k) for k, one in enumerate(found, start=1))
                 node.replace_self(nodes.literal_block(text, text))
                 continue
             if node["solved"]:
