@@ -8,7 +8,7 @@ wrong answers with the names of their mistakes:
     - {ask: The divisor, right: sigma*sqrt(d), names: [sigma, d], says: '$\sigma\sqrt d$'}
     - {ask: Is it harmless?, right: for keys, choices: [for keys, for queries], says: common mean of the *keys*}
 
-    - {ask: Which of them, right: the keys, choices: [the keys, the queries], says: the *keys* are harmless}
+`right` and the mistakes are formulas of numbers, of the `names`, of ``e``, ``pi``, ``sqrt``, ``exp``, ``log``, ``abs``.
 A number is compared after rounding to so many `digits`, a formula by its values at a few places. The page has salted
 hashes of the answers instead of the answers, so that nobody reads them by chance; it keeps no secret from a program.
 `says` is the part of the solution that has the right answer, in its text or in what its cells print: a build warns of
