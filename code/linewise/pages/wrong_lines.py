@@ -17,7 +17,7 @@ from __future__ import annotations
 import html as markup
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -128,6 +128,7 @@ def html(exercise: Exercise, number: int, *, folds: bool = True) -> str:
     taken = "; ".join(rf"\({markup.escape(tex)}\)" for tex in _assumptions(exercise))
     below = f'<p class="wrong-line-assumed">Assumed: {taken}.</p>' if taken else ""
     if folds:
+        below += '<p class="wrong-line-said" role="status"></p>'  # what the script says has its room from the beginning
         below += f'<details class="wrong-line-solution"><summary>Solution</summary>{solution(exercise)}</details>'
     shown = (
         f'<article class="wrong-line" id="{exercise.id}" data-wrong="{exercise.wrong}">'
@@ -250,12 +251,17 @@ class Sets(SphinxDirective):
             address = self.env.app.builder.get_relative_uri(self.env.docname, page)
             title = markup.escape(findable.title_of(Path(self.env.srcdir), name))
             target = f"{address}#{found[0].id}" if found else address
-            count = f"{len(found)} exercise" + "s" * (len(found) != 1)
-            rows.append(f'<li data-set="{name}"><a href="{target}">{title}</a> <span class="score">{count}</span></li>')
+            score = f'<span class="score">{counted(found)}</span>'
+            rows.append(f'<li data-set="{name}"><a href="{target}">{title}</a> {score}</li>')
             index.append([name, address, title, [[one.id.rpartition("-")[2], len(one.lines)] for one in found]])
         known = markup.escape(json.dumps(index, separators=(",", ":"), ensure_ascii=False))
         listed = f'<ul class="wrong-line-sets" data-sets="{known}">{"".join(rows)}</ul>'
         return [nodes.raw("", listed, format="html", classes=["wrong-lines"])]
+
+
+def counted(found: Sequence[Exercise]) -> str:
+    """Return how many exercises there are; the script puts in its place how many of them are found."""
+    return f"{len(found)} exercise" + "s" * (len(found) != 1)
 
 
 def notebook_of(directive: SphinxDirective, page: str) -> Path:
@@ -288,6 +294,7 @@ class Draw(SphinxPostTransform):
             else:
                 folds = builder.name != "epub"  # no reader can be sure that a book unfolds
                 shown = "".join(html(one, k, folds=folds) for k, one in enumerate(found, start=1))
+                shown = f'<p class="wrong-line-score">{counted(found)}</p>{shown}' if folds else shown
             node.replace_self(nodes.raw("", shown, format="html", classes=["wrong-lines"]))
 
 

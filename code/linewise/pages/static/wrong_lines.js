@@ -38,10 +38,7 @@
     if (article.classList.contains("live")) return;
     article.classList.add("live");
     const id = short(article.id), wrong = Number(article.dataset.wrong);
-    const solution = article.querySelector("details");
-    const status = make("p", { className: "wrong-line-said" });
-    status.setAttribute("role", "status");
-    article.insertBefore(status, solution);
+    const solution = article.querySelector("details"), status = article.querySelector("[role=status]");
     const buttons = new Map();
     let tries = 0;
 
@@ -105,15 +102,9 @@
   // --- sets ----------------------------------------------------------------------------------------
 
   // How many of a section's exercises are found, above the first of them.
-  function count(articles) {
-    const sections = new Map();
-    for (const article of articles) {
-      if (article.closest(".wrong-line-today")) continue;
-      sections.set(article.parentElement, [...(sections.get(article.parentElement) ?? []), article]);
-    }
-    for (const inside of sections.values()) {
-      const score = make("p", { className: "wrong-line-score" });
-      inside[0].before(score);
+  function count() {
+    for (const score of document.querySelectorAll(".wrong-line-score")) {
+      const inside = [...score.parentElement.querySelectorAll(":scope > .wrong-line")];
       scores.push([score, inside.map((article) => short(article.id))]);
     }
   }
@@ -190,9 +181,8 @@
   const script = document.currentScript.src; // the copies lie beside it
   function run() {
     recall();
-    const articles = [...document.querySelectorAll(".wrong-line")];
-    articles.forEach(begin);
-    count(articles);
+    document.querySelectorAll(".wrong-line").forEach(begin);
+    count();
     (document.querySelector(".bd-article section") ?? document.body).append(forgetting());
     const known = listed();
     const box = document.querySelector(".wrong-line-today");
