@@ -73,7 +73,7 @@ def test_no_field_shows_its_answer() -> None:
 
 
 def test_a_choice_does_not_say_which_one_it_is() -> None:
-    asked = {"ask": "Which?", "says": "s", "choices": ["one", "two"]}
+    asked: dict[str, Any] = {"ask": "Which?", "says": "s", "choices": ["one", "two"]}
     one, two = (form("a", 0, Answer(right=right, **asked)) for right in ("one", "two"))
     known = [json.loads(re.search(r'data-answer="([^"]*)"', s)[1].replace("&quot;", '"')) for s in (one, two)]  # type: ignore[index]
     assert known[0] != known[1] and one.replace(known[0]["right"][0], "") == two.replace(known[1]["right"][0], "")
