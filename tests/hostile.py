@@ -321,6 +321,8 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "frozen_heads.invariant": {"W_Q": lambda: rows(2, 4, 2), "W_K": lambda: rows(2, 4, 3)[..., 1:]},
     "frozen_heads.logit_moments": {"d_k": lambda: 2, "x": lambda: rows(2, 3), "y": lambda: rows(4, 3)[2:]},
     "heads.corpus.passage": {"text": lambda: "A sentence."},
+    "heads.load.load_pretrained": {"text": lambda: "passage"},
+    "heads.corpus.section": {"text": lambda: "One\n===\n\nwords", "title": lambda: "One"},
     "heads.corpus.split": {"text": lambda: "a paragraph\n\n" * 200},
 }
 

@@ -66,6 +66,9 @@ FIGURES: dict[str, dict[str, Any]] = {
 OTHERS: dict[str, dict[str, Any]] = {
     "experiments.arguments.several": {"value": 3, "name": "value"},
     "experiments.arguments.widths_of": {"widths": [2], "name": "widths"},
+    "experiments.four_bits.disturbed": {"W": np.eye(2, 32), "rng": np.random.default_rng(0)},
+    "experiments.four_bits.measures": {"A": np.tri(3) / [[1], [2], [3]]},
+    "experiments.four_bits.rounded": {"W": np.eye(2, 32)},
     "experiments.gradient_flow.layer_gradients": {"depth": 2, "n": 3, "width": 2, "residual": True, "scaled": True,
                                                   "draws": 3, "seed": 1},
     "experiments.gradient_flow.query_gradient": {"lengths": [2], "width": 2, "shared": True, "queries": 0.5,
@@ -124,7 +127,12 @@ ELSEWHERE = {
     "heads.decoder": "test_decoder",
     "heads.example": "test_example",
     "heads.layout": "test_heads",
+    "heads.llama": "test_llama",
+    "heads.llama_directory": "test_llama",
+    "heads.llama_gguf": "test_llama",
+    "heads.pretrained": "test_llama",
     "heads.prune": "test_positional",
+    "heads.tokens": "test_llama",
     "heads.train": "test_decoder",
     "heads.weights": "test_positional",
     "records": "test_data",
@@ -133,6 +141,9 @@ ELSEWHERE = {
 }
 #: Not called here, and why.
 LEFT_OUT = {
+    "experiments.four_bits.load_four_bits": "no argument",
+    "experiments.four_bits.main": "reads the command line",
+    "experiments.four_bits.run": "reads and writes files: see test_four_bits",
     "experiments.locality.load_locality": "no argument",
     "experiments.locality.main": "reads the command line",
     "experiments.locality.one": "trains: see test_positional",

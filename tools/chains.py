@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import chdir, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,11 +51,15 @@ def derivations(notebook: Path) -> list[Derivation]:
 def relevant(statements: list[ast.stmt]) -> list[ast.stmt]:
     """Return the statements that build derivations, and those that define what they use, in order.
 
-    A derivation inside the call of a check is taken out of it, so that the check itself need not run.
+    A derivation inside the call of a check is taken out of it, so that the check itself need not run. A function that
+    builds one builds it where it is called.
 
     >>> source = "x = 1; y = 2; z = x; claims['a'].prove(identity(z, 1))"
     >>> [ast.unparse(s) for s in relevant(ast.parse(source).body)]
     ['x = 1', 'z = x', 'identity(z, 1)']
+    >>> source = "def f(n): return identity(n, 1)\\ng = len(f)\\nclaims['a'].prove(f(2), *[f(k) for k in (3, 4)])"
+    >>> [ast.unparse(s).replace("\\n    ", " ") for s in relevant(ast.parse(source).body)]
+    ['def f(n): return identity(n, 1)', 'f(2)', '[f(k) for k in (3, 4)]']
     """
     kept: list[ast.stmt] = []
     live: set[str] = set()
@@ -72,22 +76,51 @@ def relevant(statements: list[ast.stmt]) -> list[ast.stmt]:
     return kept
 
 
-def _builders(statements: list[ast.stmt]) -> set[str]:
-    """Return what builds derivations, the functions of a notebook that do among them."""
+def _builders(statements: list[ast.stmt]) -> frozenset[str]:
+    """Return the names whose call begins a derivation: those of the engine, and the functions here that call them."""
     found = set(_BUILDS)
-    for function in (s for s in statements if isinstance(s, ast.FunctionDef)):
-        if any(isinstance(n, ast.Name) and n.id in found for n in ast.walk(function)):
-            found.add(function.name)
-    return found
+    functions = [s for s in statements if isinstance(s, ast.FunctionDef)]
+    while more := {f.name for f in functions if f.name not in found and _calls(f, found)}:
+        found |= more
+    return frozenset(found)
 
 
-def _inner_builds(statement: ast.stmt, builders: set[str]) -> list[ast.stmt]:
+def _calls(node: ast.AST, builders: Set[str]) -> bool:
+    """Return whether a node begins a derivation, or is a function that does when it is called."""
+    calls = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+    return any(isinstance(called, ast.Name) and called.id in builders for called in calls)
+
+
+def _extends(node: ast.AST) -> bool:
+    """Return whether a node adds a line to a derivation."""
+    calls = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+    return any(isinstance(called, ast.Attribute) and called.attr in _EXTENDS for called in calls)
+
+
+def _inner_builds(statement: ast.stmt, builders: frozenset[str]) -> list[ast.stmt]:
     """Return the statement itself if it builds or extends a derivation, or the builds that a check holds."""
-    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
-    builds = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id in builders]
-    extends = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in _EXTENDS]
+    builds, extends = _calls(statement, builders), _extends(statement)
     if isinstance(statement, ast.FunctionDef | ast.ImportFrom | ast.Import) or not (builds or extends):
         return []
     if isinstance(statement, ast.Expr) and builds and not extends:
-        return [ast.copy_location(ast.Expr(c), statement) for c in builds]
+        return [ast.copy_location(ast.Expr(part), statement) for part in _outermost(statement.value, builders)]
     return [statement]
+
+
+def _outermost(node: ast.AST, builders: frozenset[str]) -> Iterator[ast.expr]:
+    """Yield the calls that build, each with the comprehension around it and none inside another."""
+    called = node.func if isinstance(node, ast.Call) else None
+    of_many = isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp)
+    if (isinstance(called, ast.Name) and called.id in builders) or (of_many and _calls(node, builders)):
+        assert isinstance(node, ast.expr)
+        yield _all_of(node)
+        return
+    for part in ast.iter_child_nodes(node):
+        yield from _outermost(part, builders)
+
+
+def _all_of(node: ast.expr) -> ast.expr:
+    """Return an expression that runs to its end: a list for a generator."""
+    if not isinstance(node, ast.GeneratorExp):
+        return node
+    return ast.copy_location(ast.ListComp(node.elt, node.generators), node)

@@ -37,6 +37,7 @@ COMMANDS = {
     "attnlab.recall": "train the models of the chapter on associative recall",
     "attnlab.translation": "train the models of the chapter on few data",
     "attnlab.experiments.locality": "train decoders on texts with and without locality",
+    "attnlab.experiments.four_bits": "round or disturb weights by 4 bits, and measure the heads",
     "attnlab.experiments.sparsity_benchmark": "compare four ways to compute the sparsity of a row",
     "attnlab.experiments.public_implementations": "compare this package with public ones",
 }
@@ -190,10 +191,10 @@ def existing_file(text: str) -> Path:
 
 
 @_looked_up
-def existing_folder(text: str) -> Path:
-    """Return a folder that is there."""
-    if not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"expected a folder, got {text}")
+def existing_path(text: str) -> Path:
+    """Return a folder that is there, or a file that can be read."""
+    if not Path(text).is_dir() and not (Path(text).is_file() and os.access(text, os.R_OK)):
+        raise argparse.ArgumentTypeError(f"expected a folder, or a file to read, got {text}")
     return Path(text)
 
 

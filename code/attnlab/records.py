@@ -56,6 +56,14 @@ def read(path: Path, kind: type[Row], name: str) -> tuple[Row, ...]:
     return parsed(text_of(path, name, "a table"), kind, name)
 
 
+def is_file(path: Path) -> bool:
+    """Whether a file is there; it is not where the system cannot look it up, as for a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def text_of(path: Path, name: str, kind: str = "a file") -> str:
     """Return the text of a file; `ValueError` if it is in another encoding than UTF-8."""
     try:

@@ -10,7 +10,7 @@ limits from values nearby. Nothing of the engine is used but the signs `E`, `Var
 confirmed
 
 It is a test and no proof. It cannot see a denominator that vanishes at some points only, nor that a value has another
-sign than its symbol: it draws models in which all is defined.
+sign than its symbol: it draws models in which all is defined. Sizes are 2 to 4, and 1 where what is assumed allows it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import operator
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -42,8 +42,8 @@ CTX.dps = DIGITS
 #: Two lines agree within this share of their largest terms: exact arithmetic, and what goes through a quadrature, a
 #: derivative or a limit.
 CLOSE, NEAR = 1e-25, 1e-11
-# Models that are tried, signs that are evaluated for one line, terms of an endless sum.
-_TRIES, _MOST_STEPS, _MOST_TERMS = 40, 600_000, 1500
+# Models that are tried, those with given sizes, signs that are evaluated for one line, terms of an endless sum.
+_TRIES, _FEW_TRIES, _MOST_STEPS, _MOST_TERMS = 40, 6, 600_000, 1500
 
 #: Values of bound symbols, by symbol.
 Env = dict[Any, Any]
@@ -67,11 +67,13 @@ class Verdict:
 
     words : where and by which numbers it differs, or why nothing can be said.
     unseen : the named mistakes that no model tells from the right line.
+    larger : the sizes that were 1 in no model.
     """
 
     kind: Literal["confirmed", "differs", "no model", "not evaluable"]
     words: str = ""
     unseen: tuple[str, ...] = ()
+    larger: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.words}" if self.words else self.kind
@@ -97,9 +99,28 @@ def check(chain: Any, models: int = 2) -> Verdict:
         if len(found) == wanted:
             break
     if found:
-        return Verdict("confirmed", unseen=tuple(_unseen(chain, found)))
+        words, larger = _at_one(chain.assumptions, lines, found[0].sizes)
+        return Verdict("differs", words) if words else Verdict("confirmed", "", tuple(_unseen(chain, found)), larger)
     values = [error for error in failures if isinstance(error, NoValueError)]
     return Verdict("not evaluable" if values else "no model", str((values or failures)[0]))
+
+
+def _at_one(
+    assumptions: Sequence[Assumption], lines: Sequence[tuple[Any, str]], sizes: frozenset[Any]
+) -> tuple[str, tuple[str, ...]]:
+    """Return where the lines differ when sizes are 1, all of them and then each, or "", and the sizes that cannot be 1.
+
+    A size cannot be 1 where six seeds give no model, or none in which all lines have numbers.
+    """
+    larger = set(sizes)
+    for ones in dict.fromkeys([sizes, *(frozenset({size}) for size in sorted(sizes, key=str))]) if sizes else ():
+        for seed in range(_FEW_TRIES):
+            with suppress(NoModelError, NoValueError):
+                if words := Model(seed, assumptions, [value for value, _ in lines], ones).differs(lines):
+                    return words, ()
+                larger -= ones
+                break
+    return "", tuple(sorted(map(str, larger)))
 
 
 def _unseen(chain: Any, found: Sequence[Model]) -> Iterator[str]:
@@ -168,10 +189,15 @@ def _said(numbers: list[Number]) -> str:
 
 
 class Model:
-    """Numbers within what is assumed; `NoModelError` where these cannot be had from the seed."""
+    """Numbers within what is assumed; `NoModelError` where these cannot be had from the seed.
 
-    def __init__(self, seed: int, assumptions: Sequence[Assumption], lines: Sequence[Any] = ()) -> None:
-        self.seed, self.assumptions = seed, assumptions
+    ones : sizes that are 1.
+    """
+
+    def __init__(
+        self, seed: int, assumptions: Sequence[Assumption], lines: Sequence[Any] = (), ones: Set[Any] = frozenset()
+    ) -> None:
+        self.seed, self.assumptions, self.ones = seed, assumptions, ones
         self.numbers: Env = {}
         self.touched: dict[Any, Any] = {}
         self.last = 4  # the largest place at which an equation is taken to hold
@@ -209,9 +235,10 @@ class Model:
         self.lengths = (2, 3, 4) if own < 0 else (2, 3 if own < 3 else 1)[: 1 + seed % 2]
         self.components = {a.left for a in assumptions if a.kind == "components"}
         symbols = set().union(*map(_free, [*lines, *(a.left for a in equations)]))
-        for s in sorted((s for s in symbols if s.is_Symbol and s.is_integer and s not in bound), key=str):
-            if s not in self.told:
-                self._drawn(s, s)
+        whole = [s for s in symbols if s.is_Symbol and s.is_integer and s not in bound and s not in self.told]
+        self.sizes = frozenset(s for s in whole if s.is_positive and not s.is_even and s not in self.indices)
+        for s in sorted(whole, key=str):
+            self._drawn(s, s)
         self.last = max([2, *(v for v in self.numbers.values() if isinstance(v, int))])
         self._spaces([*lines, *(side for a in assumptions for side in (a.left, a.right))])
         self._solve([e for a in equations for e in self._instances(a.left, a.right, bound | set(a.every))])
@@ -641,6 +668,8 @@ class Model:
         if _is_outcome(key) and key[3] != "any" and key[3] % 2 and not (e.is_nonnegative or e.is_nonpositive):
             return -self._drawn((*key[:3], key[3] - 1), e)  # in pairs, so that means are small beside mean squares
         rng = random.Random(f"{self.seed} {key}")
+        if key in self.ones or (self.ones and e in self.indices and not (e.is_even or e.is_nonpositive)):
+            return 1  # and so is the place that an index says
         if e.is_integer:
             if not e.is_positive:
                 low, high = (-2, -1) if e.is_negative else (0, 3) if e.is_nonnegative else (1, 2)

@@ -369,3 +369,62 @@ no_attack(
     "encoder_and_decoder/near-diagonal-heads",
     because="measured: It is a correlation over the heads of the models that the book ships, on one text each.",
 )
+
+
+# A weaker model -----------------------------------------------------------------------------------------------------
+
+small_layers = instances.integers(n=(2, 7), h=(1, 3), width=(1, 2), seed=(0, 40))
+
+
+def collides(n: int, h: int, width: int, seed: int, more: int = 0, last: bool = True) -> float:
+    """Two inputs that some token cannot tell apart, and that ask different things of it: 1 if there are such.
+
+    more : added to the largest rank that all heads have together.  last : whether the last token is held at 0.
+    """
+    rng, d = np.random.default_rng([n, h, width, seed]), h * width
+    most = h * (n - 1) - 1 + more
+    together = most if more else int(rng.integers(0, most + 1))
+    order = np.sort(rng.permutation(h * n)[:together] % h)
+    heads = [rng.normal(size=(n, r)) @ rng.normal(size=(r, n)) for r in np.bincount(order, minlength=h)]
+    maps = [rng.normal(size=(d, width)) @ rng.normal(size=(width, d)) for _ in heads]
+    mixed = sum(np.kron(A, W) for A, W in zip(heads, maps, strict=True))
+    x = np.linalg.svd(np.vstack([mixed, np.eye(n * d)[-d if last else n * d :]]))[2][-1]
+    own = np.linalg.norm(x.reshape(n, d), axis=1)
+    silent = np.linalg.norm((mixed @ x).reshape(n, d), axis=1) < 1e-9
+    return float(np.any(silent & (own < 1e-9) & (np.roll(own, -1) > 1e-9)))
+
+
+@attack(
+    "proposition-weaker-layer",
+    "note/weaker",
+    on=small_layers,
+    wrong={
+        "one rank more": lambda n, h, width, seed: each(lambda *of: collides(*of, more=1), n, h, width, seed) == 1,
+        "without a token that is 0": lambda n, h, width, seed: (
+            each(lambda *of: collides(*of, last=False), n, h, width, seed) == 1
+        ),
+    },
+)
+def a_layer_of_low_rank_cannot_pass_tokens_on(n, h, width, seed):
+    return each(collides, n, h, width, seed) == 1
+
+
+def passes_on(n: int, tenths: int, skip: float = 1.0, missing: int = 1) -> float:
+    """The layer with the weights a and 1 - a gives each token the next one, and has the rank of the statement."""
+    a, following = tenths / 10, np.roll(np.eye(n), 1, axis=1)
+    A = a * np.eye(n) + (1 - a) * following
+    x = np.random.default_rng([n, tenths]).normal(size=(n, 3))
+    right = np.abs(-a / (1 - a) * (skip * x + A @ (-x / a)) - following @ x).max() < 1e-9
+    return float(right and np.linalg.matrix_rank(A, tol=1e-9) == n - missing * (tenths == 5 and n % 2 == 0))
+
+
+@attack(
+    "proposition-weaker-layer",
+    on=instances.integers(n=(2, 12), tenths=(5, 9)),
+    wrong={
+        "no skip connection": lambda n, tenths: each(lambda *of: passes_on(*of, skip=0.0), n, tenths) == 1,
+        "full rank for equal weights": lambda n, tenths: each(lambda *of: passes_on(*of, missing=0), n, tenths) == 1,
+    },
+)
+def a_layer_of_high_rank_passes_tokens_on(n, tenths):
+    return each(passes_on, n, tenths) == 1

@@ -130,7 +130,7 @@ weights = instances.kind(
 
 
 def of_weights(c: Array, n: int, wrap: bool) -> Array:
-    """Matrices with the weight c_r for the key r places ahead, on a circle or with two ends."""
+    """Matrices with the weight t_r for the key r places ahead, on a circle or with two ends."""
     eye = np.eye(n)
     shifted = [np.roll(eye, r, axis=1) if wrap else np.eye(n, k=r) for r in range(-2, 3)]
     return np.einsum("br,rij->bij", c, np.array(shifted))

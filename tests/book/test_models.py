@@ -9,7 +9,7 @@ import pytest
 import stamps
 from chains import derivations
 from linewise.recheck import check
-from models import NOT_EVALUABLE, UNSEEN
+from models import LARGER, NOT_EVALUABLE, UNSEEN
 
 NOTEBOOKS = stamps.notebooks([stamps.ROOT / "chapters"])
 
@@ -24,8 +24,12 @@ def test_models_confirm_every_derivation(notebook: Path) -> None:
     assert silent == {key for key in NOT_EVALUABLE if key[0] == notebook.stem}
     unseen = {(notebook.stem, name) for _, told in found for name in told.unseen}
     assert unseen == {key for key in UNSEEN if key[0] == notebook.stem}
+    larger = {(notebook.stem, name, size) for name, told in found for size in told.larger}
+    assert larger == {key for key in LARGER if key[0] == notebook.stem}
 
 
 def test_what_is_listed_has_a_reason_and_a_notebook() -> None:
     stems = {notebook.stem for notebook in NOTEBOOKS}
-    assert all(stem in stems and reason for listed in (NOT_EVALUABLE, UNSEEN) for (stem, _), reason in listed.items())
+    assert all(
+        stem in stems and reason for listed in (NOT_EVALUABLE, UNSEEN, LARGER) for (stem, *_), reason in listed.items()
+    )

@@ -44,6 +44,7 @@ even, M = sp.Symbol("k", even=True), sp.MatrixSymbol("M", n, n)
 F, G = sp.Function("F"), sp.Function("G")
 half = sp.Rational(1, 2)
 Integral, Derivative, Limit, Sum, Subs = sp.Integral, sp.Derivative, sp.Limit, sp.Sum, sp.Subs
+Product, log = sp.Product, sp.log
 delta, oo = sp.KroneckerDelta, sp.oo
 Program = Callable[[], object]
 
@@ -430,6 +431,44 @@ ATTACKS: dict[str, tuple[str, Program, str]] = {
     ),
     "an endless sum as a gap": (
         "x <= oo", lambda: below(x, x + Sum(1 / d, (d, 1, oo)), Sum(1 / d, (d, 1, oo))), "which does not converge"),
+    "an integral that diverges like a logarithm of a logarithm": (
+        "0 oo = 0",
+        lambda: identity((x * (x + 1) - x**2 - x) * Integral(1 / (v * log(v)), (v, 2, oo)), 0, because="expand"),
+        "which does not converge"),
+    "an integral that diverges slower still": (
+        "0 oo = 0",
+        lambda: identity((x * (x + 1) - x**2 - x) * Integral(1 / (v * log(v) * log(log(v))), (v, 3, oo)), 0,
+                         because="expand"),
+        "which does not converge"),
+    "an integral that diverges slowly towards 0": (
+        "0 oo = 0",
+        lambda: identity((x * (x + 1) - x**2 - x) * Integral(1 / (v * log(v)), (v, 0, half)), 0, because="expand"),
+        "which does not converge"),
+    "an integral that diverges slowly towards 1": (
+        "0 oo = 0",
+        lambda: identity((x * (x + 1) - x**2 - x) * Integral(1 / ((1 - v) * log(1 - v)), (v, half, 1)), 0,
+                         because="expand"),
+        "which does not converge"),
+    "an endless sum that diverges slowly": (
+        "x <= oo",
+        lambda: below(x, x + Sum(1 / ((d + 1) * log(d + 1)), (d, 1, oo)), Sum(1 / ((d + 1) * log(d + 1)), (d, 1, oo))),
+        "which does not converge"),
+    "an endless sum of endless sums": (
+        "0 oo = 0",
+        lambda: identity((x * (x + 1) - x**2 - x) * Sum(1 / (d * n**2), (d, 1, oo), (n, 1, oo)), 0, because="expand"),
+        "which does not converge"),
+    "a multiple of an endless product": (
+        "0 oo = 0",
+        lambda: identity((x * (x + 1) - x**2 - x) * Product(1 + 1 / d, (d, 1, oo)), 0, because="expand"),
+        "which does not converge"),
+    "an integral of waves that stay as high": (
+        "0 = 0 times what has no value",
+        lambda: identity((x * (x + 1) - x**2 - x) * Integral(sp.cos(t), (t, 0, oo)), 0, because="expand"),
+        "which does not converge"),
+    "an integral of waves on one side": (
+        "x <= oo", lambda: below(x, x + Integral(sp.Abs(sp.cos(t)) / t, (t, 1, oo)),
+                                 Integral(sp.Abs(sp.cos(t)) / t, (t, 1, oo))),
+        "which does not converge"),
     "a mean that a density does not have": (
         "E[X - X^2] + E X^2 = E X for the law of Cauchy",
         lambda: chain(E(X - X**2) + E(X**2), (E(X), linearity),
@@ -653,6 +692,23 @@ def test_a_false_line_is_refused_for_its_reason(name: str) -> None:
     with pytest.raises((DerivationError, ValueError, AttributeError, TypeError), match=words):
         program()
         pytest.fail(f"accepted: {line}")
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        Integral(1 / (v * log(v) ** 2), (v, 2, oo)), Integral(1 / (v * log(v) * log(log(v)) ** 2), (v, 3, oo)),
+        Integral(1 / (v * log(v) ** 2), (v, 0, half)), Integral(v ** sp.Rational(-11, 10), (v, 1, oo)),
+        Integral(log(v) ** 3 / v**2, (v, 1, oo)), Sum(1 / ((d + 1) * log(d + 1) ** 2), (d, 1, oo)),
+        Sum(1 / d**2, (d, 1, oo)), Sum((-1) ** d / d, (d, 1, oo)), Sum(d * sp.Rational(9, 10) ** d, (d, 1, oo)),
+        Sum(1 / (d * n) ** 2, (d, 1, oo), (n, 1, oo)), Product(1 + 1 / d**2, (d, 1, oo)),
+        Integral(sp.sin(x) / x, (x, 0, oo)), Integral(sp.cos(x) / log(x + 2), (x, 0, oo)),
+        Integral(sp.Abs(sp.cos(x)) / x**2, (x, 1, oo)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_converges_slowly_is_no_divergence(sign: sp.Expr) -> None:
+    assert identity((y * (y + 1) - y**2 - y) * sign, 0, because="expand")
 
 
 # --- what is assumed is shown, and carried along ---------------------------------------------------

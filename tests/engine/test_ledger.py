@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -674,11 +675,25 @@ def test_exact_values_need_no_tolerance_and_a_function_must_use_its_instance() -
             counterexample(quantity, {"x": 1}, ">", 3, obeys={"x": 4}, of="it")
     five = 5
     pretending = (lambda x: x * 0 + 5, lambda x: x - x + five, lambda x: 0 * x + 5, lambda x: five + x**0 - 1,
-                  lambda x: x / x + 4, lambda x: float(x) * 0 + 5, lambda x: abs(x) ** 0 + 4)  # fmt: skip
+                  lambda x: x / x + 4, lambda x: float(x) * 0 + 5, lambda x: abs(x) ** 0 + 4,
+                  lambda x: 0 * abs(x) + 5, lambda x: 5 + 0.0 * math.sqrt(x), lambda x: abs(x) - abs(x) + 5,
+                  lambda x: abs(x) + five - abs(x), lambda x: math.sqrt(x + 1) / math.sqrt(1 + x) + 4,
+                  lambda x: (abs(x) + 1) * (abs(x) - 1) - abs(x) ** 2 + 6, lambda x: float(abs(x) * 0 + 5),
+                  lambda x: np.ones(x)[:2].sum() - np.ones(x)[:2].sum() + 5, lambda x: max(0 * x, 5))  # fmt: skip
     for quantity in pretending:
         with pytest.raises(TypeError, match=r"one whose value does not depend on it"):
             counterexample(quantity, {"x": 4}, "<=", 3, instead=6, tolerance=1e-9, of="it")
-    for honest in (lambda x: 5 * x, lambda x: 5 if x == 4 else 0, lambda x: x % 2 + 5, lambda x: np.ones(x).sum() + 1):
+
+    def by_effect(x):
+        made = []
+        made.append(x)
+        return made[0] + 1
+
+    for honest in (by_effect, lambda x: 5 * x, lambda x: 5 if x == 4 else 0, lambda x: x % 2 + 5,
+                   lambda x: np.ones(x).sum() + 1, lambda x: abs(x) - math.sqrt(x) + 5, lambda x: 0 * abs(x) + x,
+                   lambda x: abs(x) - abs(x + 1) + x + 5, lambda x: np.ones(x)[0] - np.ones(x)[1] + 5,
+                   lambda x: sum(k - k for k in range(x)) + 5,
+                   lambda x: (sp.eye(2) * sp.ones(2) * x - sp.ones(2) * x * sp.eye(2))[0, 0] + 5):  # fmt: skip
         assert counterexample(honest, {"x": 4}, "<=", 3, instead=20, tolerance=1e-9, of="it")
     kept = counterexample(lambda x, y: y, {"x": 1, "y": 2}, ">", 3, obeys={"x": 1, "y": 4}, of="it")
     assert kept.record()["at"] == [["x", 1], ["y", 2]]

@@ -47,7 +47,6 @@ OUT_OF_SIGHT = {
     "an exponential mean below that of the mean": "weights may be negative",
     "a gap with a pole at one parameter": "no model draws this one value of the parameter",
     "an endless sum as a gap": "an endless sum has no number",
-    "a sum that is wrong for one term": "no model draws the length 1 here",
     "a limit that is wrong for one parameter": "no model draws this one value of the parameter",
     "a pole at an integer parameter": "no model draws this one value of the parameter",
     "a logarithm of what is not positive": "the logarithm is continued into the plane on both sides",
@@ -179,3 +178,24 @@ def test_a_moment_that_depends_on_the_order_of_its_factors_has_no_model() -> Non
     line = E(u[i] * u[j])
     assert models([SECOND], [line])
     assert not models([replace(SECOND, right=SECOND.right + (i - j) / sp.Integer(100))], [line])
+
+
+# --- sizes of 1 ----------------------------------------------------------------------------------
+
+k, d, w = *sp.symbols("k d", integer=True, positive=True), sp.IndexedBase("w")
+ALTERNATING = sp.Sum((-1) ** k * k * sp.binomial(n, k), (k, 1, n))
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind", "larger"),
+    [
+        ((ALTERNATING, 0), "differs", ()),  # right for n > 1 alone
+        ((ALTERNATING / (n - 1), 0), "confirmed", ("n",)),  # and no number for n = 1
+        ((ALTERNATING + f(d), f(d)), "differs", ()),
+        ((sp.Sum(w[k], (k, 1, n)) * d, sp.Sum(d * w[k], (k, 1, n))), "confirmed", ()),
+        ((ALTERNATING / (d - 1), 0 * d), "differs", ()),  # n is 1 while d is larger
+    ],
+)
+def test_sizes_are_1_where_the_assumptions_allow_it(lines: Any, kind: str, larger: Any, door: None) -> None:
+    told = check(identity(*lines, because="algebra"))
+    assert (told.kind, told.larger) == (kind, larger)

@@ -36,7 +36,7 @@ EXTRAS = {
     **dict.fromkeys(["heads.train", "heads.weights", "heads.prune", "recall", "translation"], "train"),
     "experiments.locality": "train",
     "experiments.public_implementations": "compare",
-    "heads.extract": "model",
+    **dict.fromkeys(["heads.extract", "experiments.four_bits"], "model"),
 }
 
 
@@ -167,7 +167,7 @@ for name in names:
         module = importlib.import_module(name + ".__main__")
     except ModuleNotFoundError:
         module = importlib.import_module(name)
-    first = [model, "--any-weights"] if name.endswith("extract") else []
+    first = [model, "--any-weights"] if name.endswith("extract") else [model] if name.endswith("four_bits") else []
     found[name] = {
         "help": ask(module.main, "--help"), "options": seen[-1],
         "place": ask(module.main, *first, "--out", file + "/x"),
@@ -323,7 +323,7 @@ def test_one_thread_computes_what_is_kept() -> None:
         assert threads() == {2}
 
 
-@pytest.mark.parametrize("reader", ["folder", "table", "existing_file", "existing_folder"])
+@pytest.mark.parametrize("reader", ["folder", "table", "existing_file", "existing_path"])
 def test_a_path_that_cannot_be_looked_up_is_a_wrong_option(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from attnlab import commands
 

@@ -31,6 +31,7 @@ TIMES_AND_FILES = {
     "heads.load.load_decoder",
     "heads.load.load_decoders",
     "heads.load.load_heads",
+    "heads.load.load_pretrained",
     "experiments.sparsity_benchmark.exact",
     "experiments.sparsity_benchmark.microseconds",
     *hostile.FILES,

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import beartype
 import hostile
+import llama_files
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from hostile_calls import DRAWING, FIGURES, MEASURING, OTHERS
 from jaxtyping import AbstractArray, Float, Int, TypeCheckError, jaxtyped
 from numpy.typing import NDArray
 
-from attnlab.heads import Decoders, Heads, load_decoders, load_heads
+from attnlab.heads import Decoders, Heads, llama, load_decoders, load_heads, load_pretrained
 from attnlab.heads.encoder import Encoder
 from attnlab.heads.layout import Layout
 from attnmath.arrays import Array, ArrayLike, Numpy
@@ -354,16 +355,26 @@ def small_encoder() -> Encoder:
 
 
 def test_methods_say_their_shapes() -> None:
-    heads = load_heads("sentence")
-    check_record(heads)
-    for method in (Heads.scores, Heads.weights):
-        checked(method)(heads)
+    for heads in (load_heads("sentence"), load_pretrained()):
+        check_record(heads)
+        for method in (Heads.scores, Heads.weights):
+            checked(method)(heads)
     decoders = load_decoders()
     check_record(decoders)
     for method in (Decoders.scores, Decoders.weights):
         checked(method)(decoders)
     check_record(small_encoder())
     checked(Encoder.queries_and_keys)(small_encoder(), np.asarray([1, 0, 4, 2]))
+
+
+def test_a_decoder_says_its_shapes() -> None:
+    parameters = {name.removeprefix("model."): array for name, array in llama_files.parameters().items()}
+    model, ids = llama.Llama(llama_files.SIZES, parameters, adjacent=True), np.asarray([1, 0, 4, 2])
+    check_record(model)
+    found = checked(llama.Llama.run)(model, ids)
+    check_record(found)
+    assert checked(llama.bits)(found.logits, ids).shape == (3,)
+    assert checked(llama.continuation)(model, ids, 2).shape == (2,)
 
 
 def test_models_say_their_shapes() -> None:

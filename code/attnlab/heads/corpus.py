@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import lzma
 import math
+import re
 from collections import Counter
 from importlib import resources
 
@@ -91,6 +92,22 @@ def passage(text: str, length: int) -> str:
         if len(paragraph) >= length and paragraph[0].isupper():
             return paragraph[:length]
     raise ValueError(f"text, length: expected a paragraph of prose with {length} characters, got none")
+
+
+def section(text: str, title: str) -> str:
+    """Return a section of a text, from its title to the next title that is underlined with ``=``.
+
+    Raises `ValueError` if no such title has that name.
+
+    >>> section("One\\n===\\n\\nwords\\n\\nTwo\\n===\\n\\nmore", "One")
+    'One\\n===\\n\\nwords'
+    """
+    head = f"{_text(title, 'title')}\n{'=' * len(title)}\n"
+    start = _text(text, "text").find(head)
+    if start < 0:
+        raise ValueError(f"text, title: expected a section with the title {title[:80]!r}, got none")
+    after = re.search(r"\n\n[^\n]+\n=+\n", text[start + len(head) :])
+    return text[start : start + len(head) + after.start()] if after else text[start:]
 
 
 def ngram_bits(text: str, learned_from: str, context: int) -> float:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from attnlab.heads.layout import Layout, layout
-from attnlab.records import json_object
+from attnlab.records import is_file, json_object
 from attnmath.arrays import ArrayLike, Numpy
 from attnmath.checks import path_to, positive_integer
 from attnmath.operator.attention import attention_weights
@@ -145,20 +145,12 @@ def tokenize(directory: str | Path, text: str, *, longest: int) -> tuple[list[st
 def model_directory(directory: str | Path) -> Path:
     """Return the directory as a path, once it is known to hold a model."""
     directory = path_to(directory, "directory")
-    if missing := [name for name in _FILES if not _is_file(directory / name)]:
+    if missing := [name for name in _FILES if not is_file(directory / name)]:
         where = str(directory)[:200]
         raise FileNotFoundError(f"directory: expected {', '.join(_FILES)} in {where}, missing {', '.join(missing)}")
     if (directory / _ADAPTER).exists():
         raise ValueError(f"directory: expected a model by itself, got {directory} with an adapter, {_ADAPTER}")
     return directory
-
-
-def _is_file(path: Path) -> bool:
-    """Whether a file is there; it is not where the system cannot look it up, as for a name that is too long."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
 
 
 def weights_hash(directory: str | Path) -> str:

@@ -1,8 +1,8 @@
-"""The attention heads that the book measures: queries and keys of a real trained encoder.
+"""The attention heads that the book measures: queries and keys of trained models.
 
-`load_heads()` gives the 72 heads of all-MiniLM-L6-v2 on one passage; `data/README.md` tells
-where they come from. `read_heads` reads a file that ``python -m attnlab.heads.extract`` has made
-from another model.
+`load_heads()` gives the 72 heads of an encoder, all-MiniLM-L6-v2, on one passage, and `load_pretrained()` the 270 heads
+of a decoder, SmolLM2-135M-Instruct, on the beginning of the same passage or of a text on Python; `data/README.md` tells
+where they come from. `read_heads` reads a file that ``python -m attnlab.heads.extract`` has made from another model.
 
 `load_decoders()` gives the heads of small causal decoders, equal but for their seeds, which
 ``python -m attnlab.heads.train`` has trained; `read_decoders` reads a file of that command.
@@ -32,6 +32,12 @@ SAMPLES = {
     "sentence": "a3f9d8b3a8d34a608e3f2fc3ca70ccfdadb64ed710716b8b3724a7f4a684018c",
 }
 
+#: The texts of the pretrained decoder that ship with the package, and the SHA-256 of each file.
+PRETRAINED = {
+    "passage": "1304ea2c0e2bd127cfec3adce1ae4a7b32cf9be2bd44edd1ef23a48b02a7f8e3",
+    "documentation": "e712080da09a9f1cc4e583a9df9719d99963d636cdd67a01fcc369e786c2aa83",
+}
+
 #: SHA-256 of `decoder_weights.npz`.
 WEIGHTS = "f2e60e263189848909884ebef191c4f0e249c120caa313077dc01f7782afbc8a"
 
@@ -41,14 +47,18 @@ DECODERS = "ee5c3ce46a69d07f0086a2cac00e4be5963c276ee371423a66f6dfd33db8c5df"
 
 @dataclass(frozen=True)
 class Heads:
-    """Queries and keys of every head of an encoder on one text.
+    """Queries and keys of every head of one model on one text.
 
-    Q, K : in float64.  tokens : the n tokens.
+    Q, K : in float64; rotary positions are in them already.  tokens : the n tokens.
+    causal : whether a token sees those up to itself alone, as in a decoder.
+    group : how many successive heads share a key head, so that their K are equal.
     """
 
     Q: Float[Numpy, "layers heads n d_k"]
     K: Float[Numpy, "layers heads n d_k"]
     tokens: tuple[str, ...]
+    causal: bool = False
+    group: int = 1
 
     @property
     def layers(self) -> int:
@@ -71,12 +81,12 @@ class Heads:
         return int(self.Q.shape[3])
 
     def scores(self) -> Float[Numpy, "layers heads n n"]:
-        """Scaled scores of every head."""
+        """Scaled scores of every head, those that a causal mask hides included."""
         return scores(self.Q, self.K)
 
     def weights(self) -> Float[Numpy, "layers heads n n"]:
-        """Attention weights of every head, equation (5.5.1)."""
-        return attention_weights(self.Q, self.K)
+        """Attention weights of every head, equation (5.5.1); lower triangular where the model is causal (5.1.10)."""
+        return attention_weights(self.Q, self.K, mask=causal_mask(self.n) if self.causal else None)
 
 
 def load_heads(sample: str = "passage") -> Heads:
@@ -96,19 +106,43 @@ def load_heads(sample: str = "passage") -> Heads:
         return read_heads(path)
 
 
+def load_pretrained(text: str = "passage") -> Heads:
+    """Load the heads of a pretrained decoder on the first 80 tokens of a text, after checking the hash of the file.
+
+    The decoder is SmolLM2-135M-Instruct, whose weights were rounded to 4 bits: 30 layers of 9 heads, of which each
+    three share a key head. It adds no token in front of a text: token 0 is the first of the text.
+    text : "passage" (the passage of `load_heads`) or "documentation" (the section on the try statement).
+
+    >>> heads = load_pretrained()
+    >>> heads.Q.shape, heads.causal, heads.group
+    ((30, 9, 80, 64), True, 3)
+    >>> heads.tokens[:3]
+    ('Alice', ' was', ' beginning')
+    """
+    one_of(text, PRETRAINED, "text")
+    with resources.as_file(resources.files("attnlab") / "data" / f"pretrained_{text}.npz") as path:
+        _intact(path, PRETRAINED[text], "text")
+        return read_heads(path)
+
+
 def read_heads(path: str | Path) -> Heads:
     """Read heads from a file of ``python -m attnlab.heads.extract``; no pickle is loaded.
 
+    A key head that several heads share is in the file once, and in the result for each of them.
     Raises `FileNotFoundError` for a missing file and `ValueError` for one with other contents.
     """
-    found = _arrays(path, ("Q", "K", "tokens"), "extract")
+    found = _arrays(path, ("Q", "K", "tokens"), "extract", begin="causal")
     Q, K = (_real(found, name) for name in "QK")
-    tokens = _words(found, "tokens")
-    if Q.ndim != 4 or Q.shape != K.shape or Q.shape[2] != len(tokens):
+    tokens, causal = _words(found, "tokens"), found.get("causal", np.asarray(False))
+    if causal.dtype.kind != "b" or causal.ndim:
+        raise ValueError(f"path: causal: expected True or False, got {causal.dtype} of shape {causal.shape}")
+    group = Q.shape[1] // max(1, K.shape[1]) if Q.ndim == K.ndim == 4 else 1
+    if Q.ndim != 4 or (K.shape[0], K.shape[1] * group, *K.shape[2:]) != Q.shape or Q.shape[2] != len(tokens):
         raise ValueError(
-            f"path: expected Q and K of shape (layers, heads, {len(tokens)}, d_k), got {Q.shape}, {K.shape}"
+            f"path: expected Q and K of shape (layers, heads, {len(tokens)}, d_k), or K of fewer heads that divide "
+            f"those of Q, got {Q.shape}, {K.shape}"
         )
-    return Heads(Q, K, tokens)
+    return Heads(Q, np.repeat(K, group, axis=1), tokens, bool(causal), group)
 
 
 @dataclass(frozen=True)

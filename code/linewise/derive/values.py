@@ -12,7 +12,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial, reduce
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import mpmath
@@ -276,6 +276,10 @@ class Model:
 
     def _sum(self, e: Any, env: Numbers) -> Any:
         endless = any(limit[2] == sp.oo for limit in e.limits)
+        if endless and len(e.limits) > 1:  # the first of the inner sums, which has to have a number
+            name, low, _ = e.limits[-1]
+            self._sum(sp.Sum(e.function, *e.limits[:-1]), {**env, name: self._whole(self._of(low, env))})
+            raise NoValueError("an endless sum")
         total, small, totals = self.ctx.mpf(0) if endless else 0, 0, []
         for inner in self._places(e.limits, env):
             term = self._of(e.function, inner)
@@ -283,18 +287,33 @@ class Model:
             if endless:
                 totals.append(total)
                 small = small + 1 if abs(term) <= 1e-17 * (1e-9 + abs(total)) else 0
-                if small > 8 and len(e.limits) == 1:
+                if small > 8:
                     return total
-        if endless and len(e.limits) == 1 and _goes_on(totals):
-            raise DivergesError("an endless sum that does not settle")
         if endless:
-            raise NoValueError("an endless sum")
+            raise self._unsettled(totals, lambda k: self._of(e.function, {**env, e.limits[0][0]: k}), _is_plain(e))
         return total
+
+    def _unsettled(self, totals: Sequence[Any], term: Callable[[Any], Any], plain: bool) -> NoValueError:
+        """Return what an endless sum raises: that it diverges, or that its number is not known."""
+        if _goes_on(totals) or (plain and _gains_slowly(totals) and _falls_too_slowly(term, None, 1, self.ctx)):
+            return DivergesError("an endless sum that does not settle")
+        return NoValueError("an endless sum")
 
     def _product(self, e: Any, env: Numbers) -> Any:
         if any(limit[2] == sp.oo for limit in e.limits):
-            raise NoValueError("an endless product")
+            raise self._endless_product(e, env)
         return reduce(operator.mul, (self._of(e.function, inner) for inner in self._places(e.limits, env)), 1)
+
+    def _endless_product(self, e: Any, env: Numbers) -> NoValueError:
+        """Return what an endless product raises: that it diverges as the sum of what its factors are beyond 1 does."""
+        if len(e.limits) == 1:
+            total, beyond = self.ctx.mpf(1), [self.ctx.mpf(0)]
+            for inner in self._places(e.limits, env):
+                factor = self._of(e.function, inner)
+                total, beyond = total * factor, [*beyond, beyond[-1] + factor - 1]
+            if abs(total) > 1e-9 and _goes_on(beyond):
+                return DivergesError("an endless product that does not settle")
+        return NoValueError("an endless product")
 
     def _integral(self, e: Any, env: Numbers) -> Any:
         if any(len(limit) != 3 for limit in e.limits):
@@ -311,9 +330,12 @@ class Model:
         sign = 1
         if low > high:
             low, high, sign = high, low, -1
-        return sign * self.integral(lambda x: self._quadrature(function, limits[:-1], {**env, name: x}), low, high)
+        plain = len(limits) == 1 and _is_plain(function)
+        return sign * self.integral(
+            lambda x: self._quadrature(function, limits[:-1], {**env, name: x}), low, high, plain=plain
+        )
 
-    def integral(self, function: Callable[[Any], Any], low: Any, high: Any) -> Any:
+    def integral(self, function: Callable[[Any], Any], low: Any, high: Any, *, plain: bool = False) -> Any:
         """Integrate by two rules of quadrature; where they differ, the number is in doubt.
 
         The doubt is what refuses poles and divergent parts.
@@ -324,7 +346,7 @@ class Model:
             if off <= 1e-9 * mass:
                 break
         if not off <= _DOUBTFUL * mass:
-            kind = DivergesError if _is_endless(function, low, high, self.ctx) else NoValueError
+            kind = DivergesError if _is_endless(function, low, high, self.ctx, plain) else NoValueError
             raise kind("a quadrature that does not settle")
         self._doubtful(float(off), second)
         return second
@@ -483,6 +505,14 @@ def _goes_on(totals: Sequence[Any]) -> bool:
     return any(abs(one) >= 0.98 * abs(two) > 0 for one, two in ((late, early), ends))
 
 
+def _gains_slowly(totals: Sequence[Any]) -> bool:
+    """Return whether the terms of a sum have one sign, and its last ones add up to most of what half as many did."""
+    last = len(totals) - 1
+    terms = [two - one for one, two in pairwise(totals[last // 4 :])]
+    late, early = totals[last] - totals[last // 2], totals[last // 2] - totals[last // 4]
+    return (all(t == abs(t) for t in terms) or all(t == -abs(t) for t in terms)) and abs(late) >= 0.75 * abs(early)
+
+
 def _head(symbol: Any) -> Any:
     if isinstance(symbol, AppliedUndef):
         return symbol.func
@@ -639,10 +669,10 @@ def _gauss(function: Callable[[Any], Any], low: Any, high: Any, pieces: int, ctx
     return sum(parts, ctx.mpf(0)), sum((abs(part) for part in parts), ctx.mpf(0))
 
 
-def _is_endless(function: Callable[[Any], Any], low: Any, high: Any, ctx: Any) -> bool:
+def _is_endless(function: Callable[[Any], Any], low: Any, high: Any, ctx: Any, plain: bool = False) -> bool:
     """Return whether an integral diverges: towards an end, or around a place within, it gains as much at every scale.
 
-    A peak that a quadrature misses, and a slow end, are none.
+    A peak that a quadrature misses, and a slow end, are none. Of a plain function the end is compared with logarithms.
     """
 
     def size(x: Any) -> Any:
@@ -661,12 +691,16 @@ def _is_endless(function: Callable[[Any], Any], low: Any, high: Any, ctx: Any) -
         for k in (4, 6, 8):
             scale = ctx.mpf(10) ** (k if abs(end) == mpmath.inf else -k)
             first = -sign * scale if abs(end) == mpmath.inf else sign * scale + end
-            found = [size(first + (first if abs(end) == mpmath.inf else sign * scale) * j / 8) for j in range(8)]
+            found = [size(first + (first if abs(end) == mpmath.inf else sign * scale) * j / 24) for j in range(24)]
             signs |= {positive for _, positive in found}
             heights.append(max(height for height, _ in found))
             gains.append(heights[-1] * scale)
         waves = len(signs) > 1 and abs(end) == mpmath.inf
         if (later := heights if waves else gains)[2] >= 0.98 * later[1] > 0:
+            return True
+        is_slow = plain and len(signs) == 1 and later[2] >= 0.5 * later[1] > 0
+        if is_slow and _falls_too_slowly(function, None if abs(end) == mpmath.inf else end, -sign if
+                                         abs(end) == mpmath.inf else sign, ctx):  # fmt: skip
             return True
     places = sorted(_places_of(low, high, 10, ctx)[0])
     k = max(range(1, len(places) - 1), key=lambda k: size(places[k])[0])
@@ -676,6 +710,46 @@ def _is_endless(function: Callable[[Any], Any], low: Any, high: Any, ctx: Any) -
         step /= 2
         gains.append(size(at)[0] * step)
     return bool(sum(gains[20:]) >= 0.8 * sum(gains[10:20]) > 0)
+
+
+def _falls_too_slowly(function: Callable[[Any], Any], end: Any, side: int, ctx: Any) -> bool:
+    """Return whether a function of one sign has no integral towards an end, by the test of Bertrand.
+
+    Beyond 1/t it falls as (log t)^-p (log log t)^-q, where t goes to infinity, or is one over the distance from the
+    end: the integral diverges if p < 1, or p = 1 and q <= 1. Both are read off at two places, far out.
+
+    >>> def slow(p, q):
+    ...     return lambda t: 1 / (t * EXACT.log(t) ** p * EXACT.log(EXACT.log(t)) ** q)
+    >>> [_falls_too_slowly(slow(p, q), None, 1, EXACT) for p, q in ((0.5, 2), (1, 0), (1, 1), (1, 2), (1.5, 0))]
+    [True, True, True, False, False]
+    """
+    if ctx is QUICK:
+        raise MoreDigitsError
+    far = (1_000, 100_000) if end is None or end == 0 else (300, 1_000)
+
+    def mass(t: Any) -> Any:  # the logarithm of the function times t, or times the distance, at the logarithm t
+        place = EXACT.exp(t) if end is None else EXACT.exp(-t)
+        return EXACT.log(abs(function(side * place if end is None else end + side * place)) * place)
+
+    try:
+        with EXACT.workdps(50 if far[1] > 1_000 else 600):
+            steps = [(mass(t * EXACT.mpf("1.01")) - mass(t * EXACT.mpf("0.99"))) / (EXACT.mpf(t) / 50) for t in far]
+            near, more = (-t * step for t, step in zip(far, steps, strict=True))
+            one, two = (1 / EXACT.log(t) for t in far)
+    except (ArithmeticError, ValueError, NoValueError):
+        return False
+    second = (near - more) / (one - two)
+    first = more - second * two
+    if max(abs(near), abs(more)) > 50:  # another power than 1
+        return bool(more < 0)
+    return bool(first < 0.9 or (first < 1.1 and second < 1.2))
+
+
+def _is_plain(function: Any) -> bool:
+    """Return whether an expression can be evaluated far out: it has powers, logarithms and moduli alone."""
+    return not function.has(E, Var, sp.Integral, sp.Limit, sp.Derivative, sp.Subs) and all(
+        isinstance(f, sp.log | sp.Abs) for f in function.atoms(sp.Function)
+    )
 
 
 _NAMED: Mapping[str, str] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +25,7 @@ import sympy as sp
 from linewise.derive import display, notation
 from linewise.derive.derivation import Derivation
 from linewise.derive.exact import exact
-from linewise.ledger import sentences
+from linewise.ledger import sentences, traced
 from linewise.ledger.estimate import Estimate
 
 #: Two-sided normal quantile behind every statistical agreement: a true statement is
@@ -329,27 +329,16 @@ def _uses_its_arguments(quantity: Callable[..., Any]) -> None:
 
 
 def _depends_on_its_arguments(quantity: Callable[..., Any], at: Mapping[str, Any]) -> None:
-    """Refuse a Python function whose body makes nothing of its parameters, as x*0 + 5 does.
+    """Refuse a Python function whose body makes nothing of its parameters, as 0*f(x) + 5 and f(x) - f(x) do.
 
-    One of arithmetic alone is asked what it makes of letters; one that calls or compares may not multiply by 0.
+    One that compares or loops, and so cannot be run on letters, may not multiply by 0.
     """
-    body = [*dis.get_instructions(quantity)] if hasattr(quantity, "__code__") else []
-    nothing = any(_is_zero(one) and two.opname == "BINARY_OP" and two.argrepr in ("*", "**", "*=", "**=")
-                  for one, two in pairwise(body))  # fmt: skip
-    if body and all(i.opname in _ARITHMETIC for i in body):
-        with suppress(TypeError, ValueError, ArithmeticError):
-            made = quantity(**{name: sp.Symbol(name) for name in at})
-            nothing = isinstance(made, Number | sp.Expr) and not getattr(made, "free_symbols", None)
-    if nothing:
+    depends = traced.depends(quantity, at)
+    if depends is None and hasattr(quantity, "__code__"):
+        depends = not any(_is_zero(one) and two.opname == "BINARY_OP" and two.argrepr in ("*", "**", "*=", "**=")
+                          for one, two in pairwise(dis.get_instructions(quantity)))  # fmt: skip
+    if depends is False:
         raise TypeError("quantity: expected a function of the instance, got one whose value does not depend on it")
-
-
-#: What a function of arithmetic alone does: it calls and compares nothing, and changes nothing but its own names.
-_ARITHMETIC = frozenset({
-    "RESUME", "NOP", "CACHE", "COPY_FREE_VARS", "LOAD_FAST", "LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW",
-    "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_DEREF", "LOAD_GLOBAL", "STORE_FAST",
-    "BINARY_OP", "UNARY_NEGATIVE", "UNARY_POSITIVE", "RETURN_VALUE", "RETURN_CONST",
-})  # fmt: skip
 
 
 def _is_zero(instruction: dis.Instruction) -> bool:

@@ -205,6 +205,8 @@ class EntryDirective(SphinxDirective):
             raise self.error(f"claim-entry: no claim {self.arguments[0]!r}")
         seen = (*IN_VIEW, "data-source") if self.env.docname == "ledger" else IN_VIEW  # the ledger is in that order
         known = {name: value for name, value in data_of_all(self.env.app)[row.claim.id].items() if name not in seen}
+        if known.get("data-sections") == row.claim.id.partition("/")[0]:  # its id says so
+            del known["data-sections"]
         ids = [entry_id(row.claim)] if "target" in self.options else []
         box = Entry(ids=ids, classes=["claim-entry", *self.options.get("class", [])], data=known)
         self.state.nested_parse(self.content, self.content_offset, box)

@@ -9,9 +9,8 @@
   const rank = { verdict: menu("verdict"), grade: menu("grade") };
   // Formulas are compared without the signs that only TeX needs: d_k, dk; √d_k, \sqrt{d_k}.
   const plain = (text) => text.normalize("NFKC").toLowerCase().replace(/\\sqrt/g, "√").replace(/[_^{}\\$]/g, "");
-  const label = Object.fromEntries(
-    ["section", "chapter"].flatMap((name) => [...form.elements[name].options].map((o) => [o.value, o.text])),
-  );
+  const texts = (name) => Object.fromEntries([...form.elements[name].options].map((o) => [o.value, o.text]));
+  const label = { section: texts("section"), chapter: texts("chapter") };
 
   const words = form.dataset.words.split("|");
 
@@ -21,7 +20,9 @@
     if (element.matches("a")) return { ...data, title: element.title };
     const said = (kind) => element.querySelector(`.${kind}`)?.textContent;
     const chapter = element.querySelector(".claim-link").pathname.match(/([^/]*)\.html$/)[1];
-    return { ...data, verdict: said("verdict-badge"), grade: said("claim-grade"), chapter, claim: said("claim-id") };
+    const [claim, first] = said("claim-id").match(/([^/]*).*/);
+    if (!element.dataset.sections && label.section[first]) data.sections = first;
+    return { ...data, verdict: said("verdict-badge"), grade: said("claim-grade"), chapter, claim };
   }
 
   // The text of an element, with its formulas as one would type them.
@@ -40,7 +41,7 @@
     const section = row ? [element.closest("details").dataset.section] : of("sections").flatMap((s) => s.split(" "));
     const chapter = of("chapter");
     const text = [content(element), ...["claim", "grade", "words", "title", "equations"].flatMap(of)];
-    text.push(...section.map((s) => label[s]), ...chapter.map((c) => label[c]));
+    text.push(...section.map((s) => label.section[s]), ...chapter.map((c) => label.chapter[c]));
     const first = (key, values) => Math.min(...values.map((value) => rank[key].indexOf(value)).filter((k) => k >= 0));
     return {
       element, order, verdict, section, chapter, grade: of("grade"), text: plain(text.join(" ")),
