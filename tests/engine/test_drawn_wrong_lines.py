@@ -182,7 +182,7 @@ SPOILT = PAGE.replace("} chapter", "} gone").replace("a chapter", "chapter") + "
     ("builder", "file", "said"),
     [
         ("html", "a.html", ['<article class="wrong-line"', "<summary>Solution</summary>", 'href="#wrong-line-',
-                            '<li data-set="chapter">', "wrong_lines.js", "1 exercise<"]),
+                            '<li data-set="chapter">', "wrong_lines.js", '<p class="wrong-line-score">1 exercise</p>']),
         ("epub", "a.xhtml", ['<article class="wrong-line"', '<ol class="wrong-line-solutions">', "Line 2:"]),
         ("latex", "a.tex", [r"\derivationname{1. A \& \(x\)}", r"{expand\quad (2)}", r"1. Line 2: \emph"]),
         ("text", "a.txt", ["2. = x**2    (expand)", "Line 2: the $2x$ forgotten: = x**2 + 2*x"]),
