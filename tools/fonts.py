@@ -47,6 +47,7 @@ SOURCES = (
     "chapters/**/*.yml",
     "guide/*.md",
     "guide/*.ipynb",
+    "read/*.md",
     "reference/**/*.md",
     "reference/*.yml",
     "code/**/*.py",

@@ -31,13 +31,10 @@ from sphinx_exercise.nodes import is_exercise_node, is_solution_node
 
 logger = logging.getLogger(__name__)
 HERE = Path(__file__).parent / "assets" / "print"
-#: The pages of the book on paper, beside the landing page; all others are for the screen.
-PRINTED = (
-    "chapters/*", "practice", "practice/*", "reference/notation", "reference/glossary", "formulas", "ledger", "errata",
-    "references",
-)  # fmt: skip
-#: The first page behind the chapters.
+#: The pages behind the chapters.
 APPENDIX = ("reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
+#: The pages of the book on paper, beside the landing page; all others are for the screen.
+PRINTED = ("read/*", "chapters/*", "practice", "practice/*", *APPENDIX)
 #: The builders of the book on paper and of the e-book.
 PRINTERS = ("latex", "epub")
 #: Pages that have a form of their own on paper.

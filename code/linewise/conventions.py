@@ -9,6 +9,7 @@ A book keeps them in ``linewise.yml`` in its folder; what it leaves out is as in
         section: part               # what a section is called: "Essay, part 2"
         titles: {"0": opening}      # sections that have a title and no number: "Essay, opening"
         equations: E                # in the book its equations have this letter before their number: (E.3)
+        read: read/text             # the page that follows it paragraph by paragraph (linewise.ledger.read_along)
     verdicts:                       # each with the check that gives it (`CHECKS`), and what it promises
       proved: {check: prove, means: a derivation whose lines are displayed and verified one by one}
     grades:                         # how a corrected sentence is wrong, gravest first, with its heading on the page
@@ -58,6 +59,7 @@ class Source:
     section : what a section is called: section, part, chapter.
     titles : sections that have a title and no number.
     equations : the letter that the book puts before the numbers of its equations; "" if they stand as they are.
+    read : the page that follows it paragraph by paragraph, without its suffix; "" if there is none.
     """
 
     table: str
@@ -65,6 +67,7 @@ class Source:
     section: str = "section"
     titles: dict[str, str] = field(default_factory=dict)
     equations: str = ""
+    read: str = ""
 
     def names(self, number: str) -> str:
         """Return what a section is called in words.
@@ -297,5 +300,5 @@ def _entry(kind: Any, entry: Any, where: str) -> Any:
             raise ConventionError(f"{where}: titles: expected a mapping from sections to titles, got {value!r}")
         texts = [*value, *value.values()] if name == "titles" else [] if name == "brief" else [value]
         for text in texts:
-            _text(text, f"{where}: {name}", blank=name in ("places", "equations"))
+            _text(text, f"{where}: {name}", blank=name in ("places", "equations", "read"))
     return kind(**entry)

@@ -19,7 +19,8 @@ from attnmath.linear_cost.random_features import orthogonal, variance
 from page_rules import LINK, Contents, beside, dead_paths, mistimed, pictures, poor_pictures
 from prose_numbers import COUNT, COUNTED, wrong_counts
 
-PAGES = [*sorted(stamps.ROOT.glob("*.md")), *sorted(stamps.ROOT.glob("guide/*.md")), *stamps.notebooks()]
+WRITTEN = ("*.md", "guide/*.md", "read/*.md")
+PAGES = [*(page for pattern in WRITTEN for page in sorted(stamps.ROOT.glob(pattern))), *stamps.notebooks()]
 README = stamps.ROOT / "README.md"
 
 

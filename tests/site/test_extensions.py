@@ -346,6 +346,110 @@ def test_coverage_is_made(made):
     assert reasons["heading"] == "2" and reasons["repetition"] == "1" and "notation" not in reasons
 
 
+ALONG = """# Along
+
+::::{paragraph} 5.1 p1 第一$x$
+One. {mark}`5.1.5` Two. {mark}`5.1/wrong`
+
+```{numbered} 5.1.5
+```
+
+:::{instead} 5.1/wrong
+一句: it is three.
+:::
+
+:::{from-chapter} chapters/c fig-a
+A line.
+:::
+::::
+
+:::{paragraph} 5.1 p2
+An opinion. {mark}`5.1/opinion`
+:::
+
+```{more} 5.1
+```
+"""
+FIGURE = "```{figure} a.svg\n:name: fig-a\n:alt: A line.\n\nA line that rises.\n```\n"
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+
+
+def along(folder: Path, builder: str, text: str = ALONG) -> tuple[str, str]:
+    """Build a page that follows a source, of a chapter with an equation and a figure; return it, and the warnings."""
+    (folder / "chapters" / "sources").mkdir(parents=True)
+    (folder / "linewise.yml").write_text(BOOK, encoding="utf-8")
+    for name, table in SOURCES.items():
+        (folder / "chapters" / "sources" / f"{name}.yml").write_text(table, encoding="utf-8")
+    (folder / "chapters" / "c.claims.yml").write_text(CLAIMS, encoding="utf-8")
+    (folder / "chapters" / "a.svg").write_text(SVG, encoding="utf-8")
+    equation = "# The chapter\n\nWords. $$ x \\tag{5.1.5} $$\n\n"
+    (folder / "chapters" / "c.md").write_text(equation + FIGURE, encoding="utf-8")
+    described = {"mystnb": {"figure": {"name": "fig-a"}, "image": {"alt": "A line."}}}
+    drawn = {"cell_type": "code", "source": "", "metadata": described, "outputs": [{"data": {"image/svg+xml": SVG}}]}
+    cells = [{"cell_type": "markdown", "source": equation, "metadata": {}}, drawn]
+    (folder / "chapters" / "c.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    (folder / "along.md").write_text(text, encoding="utf-8")
+    (folder / "a.md").write_text("# A\n\n```{toctree}\nalong\nchapters/c\n```\n", encoding="utf-8")
+    more = "\nnumfig = True\nlatex_documents = [('a', 'a.tex', '', '', 'manual')]\nlatex_engine = 'xelatex'\n"
+    (folder / "conf.py").write_text(CONFIGURATION + more, encoding="utf-8")
+    out, said = folder / "out", folder / "said"
+    warnings = forked_sphinx.build("-q", "-E", "-b", builder, str(folder), str(out), said=said)
+    return (out / {"latex": "a.tex", "html": "along.html", "epub": "along.xhtml"}[builder]).read_text("utf-8"), warnings
+
+
+def test_a_page_to_read_along_is_made(tmp_path):
+    html, warnings = along(tmp_path, "html")
+    assert warnings == ""
+    page = BeautifulSoup(html, "html.parser")
+    assert words(page, "section.paragraph > h2") == ["1 · 第一 x ¶", "2 ¶"]
+    first, second = page.select("section.paragraph")
+    assert [first["id"], second["id"]] == ["p-5-1-1", "p-5-1-2"]
+    assert [str(span["id"]) for span in page.select("section.paragraph > span")] == ["p-5.1-1", "p-5.1-2"]
+    marks = [(a.get_text(), str(a["href"]), a["class"][-1]) for a in page.select("a.verdict-mark")]
+    assert marks == [
+        ("5.1.5: proved", "chapters/c.html#claim-5.1.5", "verdict-proved"),
+        ("5.1/wrong: refuted", "chapters/c.html#claim-5.1-wrong", "verdict-refuted"),
+        ("5.1/opinion: not decided", "chapters/c.html", "verdict-not-decided"),
+    ]
+    assert "One.\u00a0<a" in html, "a mark stays beside its sentence"
+    assert words(page, ".holds-instead") == ["refuted wrong conclusion 一句: it is three."]
+    assert words(page, ".eqno") == ["(5.1.5)"] and 'id="equation-5.1.5"' not in html
+    assert words(page, "figure figcaption") == ["A line. ( Fig. 1 )"] and page.select_one('img[alt="A line."]')
+    assert words(page, ".read-more") == ["More in The chapter (1 min)"]
+
+
+def test_on_paper_a_mark_is_a_word_of_its_own_class(tmp_path):
+    tex, warnings = along(tmp_path, "latex")
+    assert "ERROR" not in warnings
+    mark = r"{\hyperref[\detokenize{chapters/c:claim-5.1.5}]{\sphinxcrossref{\DUrole{mark,verdict-proved}{"
+    assert f"One.\u00a0{mark}" in tex
+    assert r"\begin{sphinxuseclass}{holds-instead}" in tex
+    styles = (EXTENSIONS / "paper" / "assets" / "print" / "attention-checked.sty").read_text(encoding="utf-8")
+    assert r"DUrolemark,verdict-#1" in styles and "sphinxclassholds-instead" in styles
+
+
+def test_in_the_ebook_a_mark_is_the_word(tmp_path):
+    html, _ = along(tmp_path, "epub")
+    assert "[refuted]" in BeautifulSoup(html, "html.parser").get_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("{mark}`5.1.5`", "{mark}`5.1.6`", "mark: no claim '5.1.6'"),
+        ("{paragraph} 5.1 p2", "{paragraph} 5.1 p3", "paragraph: no paragraph '5.1 p3' in a source"),
+        ("{numbered} 5.1.5", "{numbered} 5.1.6", "numbered: no chapter shows the equation (5.1.6)"),
+        ("{instead} 5.1/wrong", "{instead} 5.1.5", "instead: no amended or refuted claim '5.1.5'"),
+        ("一句: it is three.", "", "instead: expected words on what holds instead of 5.1/wrong"),
+        ("c fig-a", "c fig-b", "from-chapter: no figure 'fig-b' in 'chapters/c'"),
+        ("{more} 5.1", "{more} 5.2", "more: no claim of section '5.2'"),
+    ],
+)
+def test_what_a_page_to_read_along_cannot_show_is_an_error(tmp_path, old, new, says):
+    assert old in ALONG
+    assert says in along(tmp_path, "html", ALONG.replace(old, new))[1]
+
+
 LEXICON = """
 few: {original: [几个], words: [few, a few], reading: "It is $5$.", why: A hand., weaker: Ten.,
       changes: {5.1/few: refuted}, departs: {5.1/few: "ten < n"}}

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from linewise.conventions import FILE, book_of
-from linewise.ledger import coverage, lexicon
+from linewise.ledger import coverage, lexicon, read_along
 from linewise.ledger.claims import each
 from linewise.ledger.collate import audit, collate
 
 
 def faults(root: str | Path) -> list[str]:
-    """Return what is wrong with a book: its conventions, ledger, coverage and lexicon; an empty list is a clean bill.
+    """Return what is wrong with a book; an empty list is a clean bill.
+
+    It is asked of its conventions, ledger, coverage, lexicon and pages to read along.
 
     Raises `LedgerError` when claims, notebooks or tables are not well-formed, with a line for each.
     """
@@ -21,7 +23,9 @@ def faults(root: str | Path) -> list[str]:
     parts: list[Callable[[str | Path], list[Any]]] = [collate] if unread else [collate, coverage.read_sources]
     rows, *sources = each(lambda read: read(root), parts)
     found = [*unread, *([] if rows else ["no claims in the book"]), *audit(root), *lexicon.problems(root)]
-    return found + (coverage.problems(root) if any(sources) else [])
+    if not any(sources):
+        return found
+    return found + coverage.problems(root) + read_along.problems(root, [row.claim for row in rows])
 
 
 def _no_conventions(folder: Path) -> list[str]:
