@@ -8,6 +8,7 @@ const BOXES = [
   [".math, .math > .formula, mjx-container", "Formula"],
   [".derivation > table, .derivation td, .derivation-assumed, .derivation-also, .derivation > details li", "Derivation"],
   [".claim-card p, .claim-evidence > li", "Evidence"],
+  [".wrong-line .formula, .wrong-line-assumed, .wrong-line-solution > p", "Line"],
   [".pst-scrollable-table-container, .table-wrapper, table:not(.derivation > table)", "Table"],
 ];
 

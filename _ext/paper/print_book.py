@@ -34,7 +34,7 @@ HERE = Path(__file__).parent / "assets" / "print"
 #: The pages behind the chapters.
 APPENDIX = ("reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
 #: The pages of the book on paper, beside the landing page; all others are for the screen.
-PRINTED = ("read/*", "chapters/*", *APPENDIX)
+PRINTED = ("read/*", "chapters/*", "practice", "practice/*", *APPENDIX)
 #: The builders of the book on paper and of the e-book.
 PRINTERS = ("latex", "epub")
 #: Pages that have a form of their own on paper.
@@ -162,7 +162,9 @@ class Arrange(SphinxPostTransform):
             if file["docname"] == "references":
                 self.only_the_list(file)
         document, (root,) = self.document, [n for n in self.document.children if isinstance(n, nodes.section)]
-        shelves = [n for n in document.findall(nodes.compound) if "toctree-wrapper" in n["classes"]]
+        wrappers = [n for n in document.findall(nodes.compound) if "toctree-wrapper" in n["classes"]]
+        inner = {id(n) for file in document.findall(addnodes.start_of_file) for n in file.findall(nodes.compound)}
+        shelves = [n for n in wrappers if id(n) not in inner]  # pages below a page stay below it
         for shelf in shelves:
             shelf.parent.remove(shelf)
         title, *preface = root.children

@@ -81,12 +81,22 @@ def records_of(notebook: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _theorems(notebook: Path) -> dict[str, Theorem]:
-    """Return what the derivations in a notebook's outputs show, by the fingerprints that cards name."""
+def derivations_of(notebook: Path) -> list[dict[str, Any]]:
+    """Return the records of the derivations in the stored outputs of a notebook, in order, with those of its cards."""
     outputs = _outputs(notebook)
     with _expected(notebook):
-        chains = [data[display.MIME] for data in outputs if display.MIME in data]
-        chains += [chain for data in outputs if MIME in data for chain in data[MIME].get("derivations", ())]
+        return [
+            chain
+            for data in outputs
+            for chain in (*([data[display.MIME]] if display.MIME in data else []),
+                          *data.get(MIME, {}).get("derivations", ()))
+        ]  # fmt: skip
+
+
+def _theorems(notebook: Path) -> dict[str, Theorem]:
+    """Return what the derivations in a notebook's outputs show, by the fingerprints that cards name."""
+    chains = derivations_of(notebook)
+    with _expected(notebook):
         return {display.fingerprint(chain): Theorem.of_record(chain) for chain in chains}
 
 

@@ -8,6 +8,7 @@ r"""Extensions of Sphinx that show what the ledger knows: ``extensions: [linewis
 * The roles ``{verdict}``, ``{card}`` and ``{claims}`` and the directive ``{claim-entry}`` serve them and any page.
 * The role ``{mark}`` and the directives ``{paragraph}``, ``{instead}``, ``{numbered}``, ``{from-chapter}`` and
   ``{more}`` make pages that follow a source paragraph by paragraph (`linewise.pages.read_along`).
+* The directive ``{wrong-lines}`` makes exercises of a notebook's derivations (`wrong_lines`).
 * A displayed equation with a ``\tag`` has an address, ``#equation-5.1.5``, and an entry in the index.
 
 An extension that has more to tell the templates connects to the event ``linewise-context``, which is emitted with the
@@ -30,6 +31,7 @@ from linewise.pages import (
     numbered_equations,
     print_cards,
     read_along,
+    wrong_lines,
 )
 
 
@@ -45,7 +47,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", publish)
     app.add_css_file("verdicts.css")
     app.add_js_file("derivations.js")
-    parts = (numbered_equations, ledger_pages, lexicon_page, displays, claim_filter, print_cards, read_along)
+    parts = (
+        numbered_equations,
+        ledger_pages,
+        lexicon_page,
+        displays,
+        claim_filter,
+        print_cards,
+        read_along,
+        wrong_lines,
+    )
     for part in parts:
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
