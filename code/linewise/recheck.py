@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import operator
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -195,7 +195,11 @@ class Model:
     """
 
     def __init__(
-        self, seed: int, assumptions: Sequence[Assumption], lines: Sequence[Any] = (), ones: Set[Any] = frozenset()
+        self,
+        seed: int,
+        assumptions: Sequence[Assumption],
+        lines: Sequence[Any] = (),
+        ones: frozenset[Any] = frozenset(),
     ) -> None:
         self.seed, self.assumptions, self.ones = seed, assumptions, ones
         self.numbers: Env = {}
