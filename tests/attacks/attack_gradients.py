@@ -210,5 +210,6 @@ def attention_cubes_the_spread(X, W_Q, W_K, W_V, c):
 
 no_attack(
     "gradients/length",
+    "5.1.8/any-length",
     because="exact: both laws are derived for symbolic lengths and widths, and drawn rows agree with them.",
 )
