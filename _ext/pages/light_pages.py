@@ -389,6 +389,15 @@ def style_bundle(static: Path, pages: Collection[str], words: set[str], fonts: l
     return Bundle(SHEET, sheets, f'{preload}<link rel="stylesheet" {address}>\n')
 
 
+def without_remarks(script: str) -> str:
+    """Return a script without lines that are remarks, and without indentation.
+
+    >>> without_remarks("// why\\nif (a) {\\n  b();  // c\\n}\\n")
+    'if (a) {\\nb();  // c\\n}\\n'
+    """
+    return re.sub(r"(?m)^[ \t]+", "", re.sub(r"(?m)^[ \t]*//.*\n", "", script))
+
+
 def script_bundles(static: Path, pages: Collection[str]) -> Iterator[Bundle]:
     """Write the scripts that all pages share as three: those that cannot wait, the buttons of code, and the others."""
     programs = [name for name in shared(pages, SCRIPT) if name != "design-tabs.js"]
@@ -397,7 +406,7 @@ def script_bundles(static: Path, pages: Collection[str]) -> Iterator[Bundle]:
     for names, wait, needed_by in ((early, "", ""), (late, " defer", ""), (buttons, " defer", 'class="highlight')):
         if names:
             # An unfinished last line or comment of one script does not reach the next.
-            joined = "\n;\n".join((static / name).read_text(encoding="utf-8") for name in names)
+            joined = "\n;\n".join(without_remarks((static / name).read_text(encoding="utf-8")) for name in names)
             address = f'data-of="{" ".join(names)}" src="_static/{write_bundle(static, joined, ".js")}"'
             yield Bundle(SCRIPT, names, f"<script {address}{wait}></script>\n", needed_by)
 
