@@ -11,7 +11,8 @@ is their text and `decoder` their model. `weights`, a command, keeps the weights
 measures it without some of its heads.
 
 `positional` has distances of heads from patterns of position, `pruning` the output of a decoder with heads removed or
-replaced, `locality` the mutual information of symbols of a text.
+replaced, `locality` the mutual information of symbols of a text. `kinds` has the three kinds of models, with the units
+that a mean over one kind may count.
 """
 
 from attnlab.heads.load import (

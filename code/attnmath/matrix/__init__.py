@@ -3,6 +3,7 @@
 * `spectrum`: eigenvalues, singular values and norms;
 * `mixing`: powers of the matrix, its limit, and how fast rows become equal;
 * `rank`: rank in floating point, and the effective ranks;
+* `sinks`: keys that collect the weight of many queries, and the matrix without them;
 * `patterns`: masks of windows, strides, blocks and hubs;
 * `experts`: what a mixture of experts does with the rank.
 """
