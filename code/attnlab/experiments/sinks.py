@@ -5,7 +5,7 @@ its loss is counted in bits per character. In a version every head of every laye
 
 * windows: sees as many keys as `size` says, the last ones before its query and the query itself. Some versions give
   the places of the oldest to tokens that are kept for the whole text: the first, the first four, or another one,
-  drawn at random from the 2nd to the 32nd;
+  drawn for each text from the 2nd to the 32nd;
 * strides: sees its last `size` keys and, before them, each `size`-th; some versions keep the first tokens as well;
 * heads: is as it was, but `size` of all heads are taken away: those with the most weight on the first token, as many
   drawn at random, or as many drawn at random within each of their layers.
@@ -52,7 +52,7 @@ WINDOWS, STRIDES, HEADS = (8, 16, 32, 64), (8, 16), (10, 20, 30)
 #: What a window or a stride keeps, and which heads go.
 KEPT = {"none": 0, "first": 1, "first four": 4}
 ORDERS = ("most", "random", "same layers")
-#: Random tokens, or random sets of heads, for each text; the drawn tokens are before this one.
+#: Random sets of heads for each text, and the end of the positions from which another token is drawn.
 DRAWS, NEAR = 2, 32
 #: Sections of Python's documentation that the pretrained decoder reads as well, in windows of so many keys alone.
 SECTIONS = (
@@ -123,7 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
                         help="the GGUF file, or the folder, of a model of Llama's kind")  # fmt: skip
     parser.add_argument("--out", type=commands.folder, required=True, metavar="DIR", help="the folder to write to")
     parser.add_argument("--draws", type=commands.whole(1), default=DRAWS, metavar="N",
-                        help=f"random draws of a token, and of a set of heads; default: {DRAWS}")  # fmt: skip
+                        help=f"random sets of heads for each text and number; default: {DRAWS}")  # fmt: skip
     return _COMMAND.carry_out(parser, _run, arguments)
 
 
@@ -192,14 +192,15 @@ class _Subject:
             yield Row(*head, "length", layer, "first", 0, _digits(ratio))
 
     def _changes(self, draws: int, rng: np.random.Generator) -> Iterator[tuple[str, int, str, int, Change]]:
-        others = rng.permutation(np.arange(1, min(NEAR, self.n)))[:draws]
-        for size in (ALONE,) if self.alone else WINDOWS:
+        other = int(rng.integers(1, min(NEAR, self.n)))
+        if self.alone:
+            for choice, kept in (("none", ()), ("first", (0,)), ("another", (other,))):
+                yield "window", ALONE, choice, 0, self._seeing("window", ALONE, *kept)
+            return
+        for size in WINDOWS:
             for choice, many in KEPT.items():
                 yield "window", size, choice, 0, self._seeing("window", size, *range(many))
-            for draw, other in enumerate(others):
-                yield "window", size, "another", draw, self._seeing("window", size, int(other))
-        if self.alone:
-            return
+            yield "window", size, "another", 0, self._seeing("window", size, other)
         for size in STRIDES:
             for choice, many in KEPT.items():
                 yield "stride", size, choice, 0, self._seeing("stride", size, *range(many))

@@ -198,10 +198,11 @@ class _Version:
         return found
 
     def _changed(self, layer: int, A: Floats) -> Floats:
-        found = _moderate(floats(self.change(layer, A), "weights"), "weights")
+        found = floats(self.change(layer, A), "weights")
         if found.shape != A.shape:
             raise ValueError(f"weights: expected matrices of shape {A.shape}, got {found.shape}")
-        return found
+        _moderate(found, "weights")
+        return found.astype(np.float32)
 
     def _parameter(self, layer: int, name: str) -> Floats:
         return self.decoder.parameters[f"layers.{layer}.{name}"]
