@@ -136,13 +136,13 @@ def the_entropy_splits(p):
 
 no_attack(
     "attention_sinks/first-token",
-    because="measured: The weight on the first token of three kinds of trained heads is compared with that on drawn keys.",
+    because="measured: The weight on the first token of three kinds of heads is compared with that on drawn keys.",
 )
 no_attack(
     "attention_sinks/without-it",
-    because="measured: The heads of one pretrained decoder on two texts are compared without its first token and without another.",
+    because="measured: One pretrained decoder's heads are compared without the first token and without another.",
 )
 no_attack(
     "attention_sinks/loss",
-    because="measured: The loss of one pretrained decoder on eight texts is compared in windows with and without the first token.",
+    because="measured: The loss of one pretrained decoder on eight texts is compared in windows with and without it.",
 )

@@ -54,7 +54,7 @@ def test_a_causal_matrix_is_its_first_column_and_the_rest(n: int, seed: int) -> 
 @pytest.mark.parametrize(
     "call, error, words",
     [
-        (lambda: sinks.sink_weight(SMALL, 2, causal=True), ValueError, "key: .* a later query sees, got the last one, 2"),
+        (lambda: sinks.sink_weight(SMALL, 2, causal=True), ValueError, "a later query sees, got the last one, 2"),
         (lambda: sinks.sink_weight(SMALL, 3), ValueError, "key: expected an integer of at least 0, at most 2, got 3"),
         (lambda: sinks.sink_weight(SMALL, -1), ValueError, "key: expected"),
         (lambda: sinks.sink_weight(SMALL, 0.0), TypeError, "key: expected an integer"),

@@ -135,7 +135,7 @@ class _Version:
         self, decoder: TrainedDecoder, n: int, kept: Any, patterns: Any, units: Any, change: Any = None
     ) -> None:
         self.decoder, self.n = decoder, n
-        self.change = None if change is None else function(change, "weights")
+        self.change: Any = None if change is None else function(change, "weights")
         layers, _, width = _sizes(decoder)
         self.output = [self._parameter(layer, "project.3.weight").T for layer in range(layers)]
         if kept is not None:
