@@ -39,6 +39,7 @@ COMMANDS = {
     "attnlab.translation": "train the models of the chapter on few data",
     "attnlab.experiments.locality": "train decoders on texts with and without locality",
     "attnlab.experiments.four_bits": "round or disturb weights by 4 bits, and measure the heads",
+    "attnlab.experiments.sinks": "hide the first token from a model, and measure its loss",
     "attnlab.experiments.sparsity_benchmark": "compare four ways to compute the sparsity of a row",
     "attnlab.experiments.public_implementations": "compare this package with public ones",
 }

@@ -70,6 +70,7 @@ KINDS = {
     "spectrum": (OF_A_STACK, "row_stochastic square norm_bounds eigenvalues eigenvector_condition log_determinant"),
     "mixing": (OF_A_STACK, "dobrushin doeblin"),
     "patterns": (OF_A_STACK, "masked_weights renormalised"),
+    "sinks": (OF_A_STACK, "sink_weight without_key"),
     "rank": (FALLING, "effective_rank entropy_rank stable_rank"),
 }
 CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
