@@ -27,6 +27,7 @@ RUN = {"attention": "decay", "parameter": 0.9, "unit": True, "pairs": 2, "head":
 CELL = Cell("decay", 0.9, True, 2, 4, 8, 0.1, (RUN, RUN | {"seed": 1}))
 LANGUAGE = draw_language(np.random.default_rng(0))
 ROW = {"design": "fixed", "pairs": 500, "hidden": 128, "seed": 0, "bleu": 50.0}
+RATED = [ROW | {"seed": seed, "rate": 0.004, "validation_best": 1.5} for seed in (0, 1)]
 
 #: Ordinary arguments of the drawing functions, but for `ax`.
 FIGURES: dict[str, dict[str, Any]] = {
@@ -109,10 +110,14 @@ OTHERS: dict[str, dict[str, Any]] = {
     "sweeps.tables.rounded": {"value": 0.5},
     "translation.bleu.corpus_bleu": {"translations": [["a", "b"]], "references": [["a", "c"]]},
     "translation.designs.equal_hidden": {"design": "fixed"},
+    "translation.results.at_own_rates": {"rows": RATED, "by": "validation_best"},
     "translation.results.by_seed": {"rows": [ROW], "design": "fixed", "pairs": 500, "quantity": "bleu", "equal": False},
+    "translation.results.chosen_rates": {"rows": RATED, "by": "bleu"},
     "translation.results.compare": {"differences": [1.0, 2.0], "comparisons": 3},
     "translation.results.complete_seeds": {"rows": [ROW]},
     "translation.sweep.grid": {"parts": ["main"], "pairs": [500], "seeds": [0]},
+    "translation.sweep.own_rate_grid": {"rows": RATED, "pairs": [500], "seeds": [2]},
+    "translation.sweep.rate_grid": {"pairs": [500]},
     "translation.task.corpus": {"seed": 0, "pairs": 20},
     "translation.task.draw_language": {"rng": np.random.default_rng(0)},
     "translation.task.draw_sources": {"size": 3, "language": LANGUAGE, "rng": np.random.default_rng(0)},
@@ -184,6 +189,7 @@ LEFT_OUT = {
     "translation.__main__.main": "reads the command line",
     "translation.results.load_results": "no argument",
     "translation.results.load_provenance": "no argument",
+    "translation.results.load_rates": "no argument",
     "translation.verdicts.judge": "takes the whole table: see test_translation",
     **{
         f"translation.training.{name}": "trains: see test_translation"

@@ -131,7 +131,7 @@ SHAPELESS = {
     ("sweeps.tables.exact", "return"): "a cell of a table, number or word",
     ("sweeps.tables.rounded", "return"): "a cell of a table, number or word",
     ("recall.sweep.grid", "fixed"): "fields of Settings",
-    ("translation.sweep.grid", "fixed"): "fields of Settings",
+    **{(f"translation.sweep.{name}", "fixed"): "fields of Settings" for name in ("grid", "rate_grid", "own_rate_grid")},
 }  # fmt: skip
 #: Here dict[str, Any] is a row of a table, from a column's name to a number or a word.
 TABLES = (
