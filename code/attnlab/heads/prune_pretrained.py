@@ -2,7 +2,7 @@
 
 A version that is done is not repeated. Kinds of versions:
 
-* alone: each head by itself set to 0, on windows of the part of Python's documentation from which the small decoders
+* alone: each head by itself set to 0, on a window of the part of Python's documentation from which the small decoders
   learned;
 * order: the first heads of the order of these costs, the cheapest first, on windows of the part held out; random: as
   many heads in random orders, on the same windows.
@@ -36,8 +36,8 @@ from attnmath.arrays import Numpy
 from attnmath.checks import instance
 
 #: Windows that choose and that judge, and their tokens; numbers of heads that go together, and random orders.
-CHOOSING, JUDGING, LENGTH = 3, 12, 80
-REMOVED, DRAWS = (1, 4, 8, 17, 34, 68, 135), 4
+CHOOSING, JUDGING, LENGTH = 1, 6, 80
+REMOVED, DRAWS = {"order": (1, 4, 8, 17, 34, 68), "random": (17, 68)}, 4
 KINDS = ("alone", "order", "random")
 
 _COMMAND = commands.Command(
@@ -54,7 +54,8 @@ _COMMAND = commands.Command(
 def load_pretrained_pruning() -> tuple[Row, ...]:
     """Load the table that ships with the package, after checking its hash.
 
-    In it `bits` are those of a window over its characters, and `case` of the kind "alone" is 9 layer + head.
+    In it `bits` are those of a window over its characters, `case` of the kind "alone" is 9 layer + head, and a rise on
+    a single window has no standard error: 0.
     """
     return records.parsed(records.shipped("pretrained_pruning"), Row, "pretrained_pruning.csv")
 
@@ -89,7 +90,8 @@ def run(model: Path, out: Path, *, command: str = "") -> Path:
     with tqdm(total=len(wanted), initial=len(done), unit="version") as bar:
         for key in wanted:
             if key not in done:
-                done[key] = study.row(*key, [done[one].rise for one in _cases(heads) if one[0] == "alone" and one in done])
+                alone = [done[one].rise for one in wanted if one[0] == "alone" and one in done]
+                done[key] = study.row(*key, alone)
                 replace(path, records.written([done[one] for one in wanted if one in done], Row))
                 bar.update()
     record = {
@@ -121,19 +123,19 @@ def without(model: Llama, tokenizer: Tokenizer, ids: list[int], removed: Collect
 
 
 def windows(model: Llama, tokenizer: Tokenizer, text: str, count: int) -> list[list[int]]:
-    """The numbers of the first tokens of paragraphs that are evenly spread over a text, `LENGTH` in each window."""
+    """Windows of `LENGTH` tokens, given by their numbers, evenly spread over a text."""
     ids = instance(tokenizer, Tokenizer, "tokenizer").numbers(text)
     many = len(ids) // LENGTH
     if many < count:
         raise ValueError(f"text: expected {count} windows of {LENGTH} tokens, got {len(ids)} tokens")
-    return [ids[start : start + LENGTH] for start in np.arange(count) * many // count * LENGTH]
+    return [ids[start : start + LENGTH] for start in (np.arange(count) * many // count * LENGTH).tolist()]
 
 
 def _cases(heads: int) -> Iterator[tuple[str, int, int]]:
     """Kind, case and number of removed heads of every row, for a model of so many heads."""
     yield from (("alone", head, 1) for head in range(heads))
-    yield from (("order", 0, removed) for removed in REMOVED)
-    yield from (("random", draw, removed) for draw in range(DRAWS) for removed in REMOVED)
+    yield from (("order", 0, removed) for removed in REMOVED["order"])
+    yield from (("random", draw, removed) for draw in range(DRAWS) for removed in REMOVED["random"])
 
 
 class _Study:
@@ -141,21 +143,25 @@ class _Study:
 
     def __init__(self, model: Llama, tokenizer: Tokenizer) -> None:
         self.model, self.tokenizer = model, tokenizer
-        parts = zip(("choosing", "judging"), corpus.split(corpus.shipped_documentation()), (CHOOSING, JUDGING), strict=True)
-        self.texts = {name: windows(model, tokenizer, text, count) for name, text, count in parts}
+        learned, held_out = corpus.split(corpus.shipped_documentation())
+        self.texts = {
+            "choosing": windows(model, tokenizer, learned, CHOOSING),
+            "judging": windows(model, tokenizer, held_out, JUDGING),
+        }
         self.whole = {name: self._bits(name, []) for name in self.texts}
 
     def row(self, kind: str, case: int, removed: int, alone: list[float]) -> Row:
         heads = self.model.sizes.heads
         order = np.asarray([case])
-        if kind != "alone":
-            every = self.model.sizes.layers * heads
-            order = np.argsort(alone, kind="stable") if kind == "order" else np.random.default_rng([case, 7]).permutation(every)
+        if kind == "order":
+            order = np.argsort(alone, kind="stable")
+        elif kind == "random":
+            order = np.random.default_rng([case, 7]).permutation(self.model.sizes.layers * heads)
         gone = [(int(one) // heads, int(one) % heads) for one in order[:removed]]
         name = "choosing" if kind == "alone" else "judging"
         found = self._bits(name, gone)
         rise = found - self.whole[name]
-        error = rise.std(ddof=1) / len(rise) ** 0.5
+        error = rise.std(ddof=1) / len(rise) ** 0.5 if len(rise) > 1 else 0.0
         head = ".".join(map(str, gone[-1]))
         return Row(kind, case, removed, head, _digits(found.mean()), _digits(rise.mean()), _digits(error))
 
