@@ -36,7 +36,7 @@ EXTRAS = {
     **dict.fromkeys(["heads.train", "heads.weights", "heads.prune", "recall", "translation"], "train"),
     "experiments.locality": "train",
     "experiments.public_implementations": "compare",
-    **dict.fromkeys(["heads.extract", "experiments.four_bits"], "model"),
+    **dict.fromkeys(["heads.extract", "heads.prune_pretrained", "experiments.four_bits"], "model"),
 }
 
 
@@ -167,7 +167,7 @@ for name in names:
         module = importlib.import_module(name + ".__main__")
     except ModuleNotFoundError:
         module = importlib.import_module(name)
-    first = [model, "--any-weights"] if name.endswith("extract") else [model] if name.endswith("four_bits") else []
+    first = [model, "--any-weights"] if name.endswith("extract") else [model] if name.endswith(("four_bits", "prune_pretrained")) else []
     found[name] = {
         "help": ask(module.main, "--help"), "options": seen[-1],
         "place": ask(module.main, *first, "--out", file + "/x"),
