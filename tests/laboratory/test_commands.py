@@ -167,7 +167,8 @@ for name in names:
         module = importlib.import_module(name + ".__main__")
     except ModuleNotFoundError:
         module = importlib.import_module(name)
-    first = [model, "--any-weights"] if name.endswith("extract") else [model] if name.endswith(("four_bits", "prune_pretrained")) else []
+    first = [model] if name.endswith(("extract", "four_bits", "prune_pretrained")) else []
+    first += ["--any-weights"] if name.endswith("extract") else []
     found[name] = {
         "help": ask(module.main, "--help"), "options": seen[-1],
         "place": ask(module.main, *first, "--out", file + "/x"),

@@ -370,9 +370,9 @@ def test_tasks_are_for_the_chosen_packages_lengths_and_forms() -> None:
     assert {task.inputs for task in heads} == set(GROUPS)
     assert all(task.causal == (not task.inputs.startswith("encoder")) for task in heads)
     local = {(task.inputs, task.m) for task in heads if task.method == "local-attention" and task.causal}
-    assert local == {
-        (group, m) for group in GROUPS for m in (32, 64, 128) if m <= comparison.HEAD_LENGTHS[group]
-    } - {(group, m) for group in ("encoder", "encoder, half") for m in (32, 64, 128)}
+    assert local == {(group, m) for group in GROUPS for m in (32, 64, 128) if m <= comparison.HEAD_LENGTHS[group]} - {
+        (group, m) for group in ("encoder", "encoder, half") for m in (32, 64, 128)
+    }
     contrasts = [(task.method, task.inputs) for task in every if task.kind == "contrasts"]
     assert sorted(contrasts) == sorted((m, g) for m in comparison.CONTRASTED for g in GROUPS if "half" not in g)
     assert {task.n for task in every if task.kind == "long"} == {comparison.LONG_LENGTH}

@@ -1,4 +1,4 @@
-"""``python -m attnlab.heads.prune_pretrained MODEL --out DIR``: remove heads of the pretrained decoder, measure its loss.
+"""``python -m attnlab.heads.prune_pretrained MODEL --out DIR``: remove heads of a pretrained decoder, and judge it.
 
 A version that is done is not repeated. Kinds of versions:
 
