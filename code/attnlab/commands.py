@@ -35,6 +35,7 @@ COMMANDS = {
     "attnlab.heads.train": "train the small decoders, and keep the queries and keys of their heads",
     "attnlab.heads.weights": "train the decoder of one seed again, and keep its weights",
     "attnlab.heads.prune": "remove or replace heads of the shipped decoder, and measure its output",
+    "attnlab.heads.prune_pretrained": "remove heads of the pretrained decoder, and measure its loss",
     "attnlab.recall": "train the models of the chapter on associative recall",
     "attnlab.translation": "train the models of the chapter on few data",
     "attnlab.experiments.locality": "train decoders on texts with and without locality",

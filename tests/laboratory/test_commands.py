@@ -36,7 +36,9 @@ EXTRAS = {
     **dict.fromkeys(["heads.train", "heads.weights", "heads.prune", "recall", "translation"], "train"),
     "experiments.locality": "train",
     "experiments.public_implementations": "compare",
-    **dict.fromkeys(["heads.extract", "experiments.four_bits", "experiments.sinks", "report"], "model"),
+    **dict.fromkeys(
+        ["heads.extract", "heads.prune_pretrained", "experiments.four_bits", "experiments.sinks", "report"], "model"
+    ),
 }
 
 
@@ -171,6 +173,7 @@ for name in names:
         "extract": ["--any-weights"],
         "four_bits": [],
         "sinks": [],
+        "prune_pretrained": [],
         "report": ["--text", model + "/config.json"],
     }
     last = name.rpartition(".")[2]
