@@ -32,6 +32,7 @@ from tracked import tracked
 NOTEBOOKS = stamps.notebooks()
 PUBLISHED = stamps.ROOT / "figures"
 Pixels = Float[np.ndarray, "height width 3"]
+Colour = Float[np.ndarray, "rgb"]
 #: The figures that the sources name.
 SOURCES = {f"fig_{s}" for s in ("attention_heatmap", "attention_singular_values", "relu2_sparsity", "linear_sparsity")}
 #: An SVG has at most so many characters.
@@ -124,13 +125,13 @@ LEAST_CONTRAST = 3
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
-def dark(colour: Float[np.ndarray, "3"]) -> Float[np.ndarray, "3"]:
+def dark(colour: Colour) -> Colour:
     """A colour behind ``filter: invert(0.9294) hue-rotate(180deg)``, as the specification of filters computes it."""
     grey = np.array([0.213, 0.715, 0.072])
     return np.clip((2 * grey - np.eye(3)) @ (0.9294 - 0.8588 * colour), 0, 1)
 
 
-def contrast(one: Float[np.ndarray, "3"], other: Float[np.ndarray, "3"]) -> float:
+def contrast(one: Colour, other: Colour) -> float:
     """The contrast of two colours, by WCAG 2."""
     colours = np.array([one, other])
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)

@@ -121,7 +121,7 @@ def of_matrices(rng: np.random.Generator) -> dict[str, tuple[list[tuple[Any, ...
 
 
 def needed(pair: tuple[Any, Any]) -> Any:
-    """Return for each pair of positions through how many of two layers the second reaches the first; inf for neither."""
+    """Return for each pair through how many of two layers the second position reaches the first; inf for neither."""
     one, two = (reach(np.stack(pair[:layers]), residual=True) for layers in (1, 2))
     found = np.where(two, 2.0, np.inf)
     found[one] = 1
