@@ -80,10 +80,10 @@ def bibtex(work: Work) -> str:
     r"""Return a page as an entry of BibTeX.
 
     >>> day = datetime.date(2026, 11, 28)
-    >>> page = Work("k", "Effective rank & heads", "Attention, Checked", "The authors", "2.0.0", day, "https://a.b/", "f")
+    >>> page = Work("k", "Effective rank & heads", "Attention, Checked", "Us", "2.0.0", day, "https://a.b/", "f")
     >>> print(bibtex(page))
     @incollection{k,
-      author    = {{The authors}},
+      author    = {{Us}},
       title     = {{Effective rank \& heads}},
       booktitle = {{Attention, Checked}},
       year      = {2026},

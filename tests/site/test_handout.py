@@ -14,7 +14,7 @@ from pybtex.database import parse_string
 
 sys.path.insert(0, str(ROOT / "_ext"))
 
-from handout import citation  # noqa: E402
+from handout import citation
 
 PAGE = "chapters/operator/scaling.html"
 
