@@ -128,9 +128,10 @@ def keep_beside(mark: nodes.Element) -> None:
     """
     line = mark.parent
     place = line.index(mark)
-    if not place or not isinstance(line[place - 1], nodes.Text):
+    before = line[place - 1] if place else None
+    if not isinstance(before, nodes.Text):
         return
-    *words, last = re.split(r"(?<=\s)(?=\S+$)", line[place - 1].rstrip())
+    *words, last = re.split(r"(?<=\s)(?=\S+$)", before.rstrip())
     after_formula = place > 1 and isinstance(line[place - 2], nodes.math) and not words and not re.search(r"\w", last)
     start = place - 2 if after_formula else place - 1
     together = [*line[start : place - 1], nodes.Text(last + "\u00a0"), mark]
