@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnlab.heads.kinds import kinds
 from attnlab.nulls import same_setting
 from attnlab.recall import results as recall_results
 from attnlab.recall.table import PARAMETERS
@@ -187,6 +188,11 @@ def of_heads(effect: float, trend: float, *shape: int) -> np.ndarray:
     return gains
 
 
+def by_kind(of: Callable[..., np.ndarray]) -> list[list[np.ndarray]]:
+    """Gains of heads for each kind and each of its texts."""
+    return [[of(6, 12)], [of(4, 4, 4)], [of(30, 9), of(30, 9)]]
+
+
 #: Chapter and cells of a card, and from the gains of heads to the names that the cell takes.
 ON_HEADS = {
     "encoder_decoder/encoder_and_decoder, encoder-decoder-030, encoder-decoder-trained-card": lambda of: {
@@ -195,11 +201,12 @@ ON_HEADS = {
         **dict.fromkeys(("sigma_d", "sigma_u", "sigma_e"), ("no mask", "mask")), "shuffled": ["an order", "another"],
         "notions": {"entropy rank": None, "stable rank": None}},
     "encoder_decoder/remedies, rem-046": lambda of: {"up": of(6, 12), "up_d": of(4, 4, 4)},
-    "matrix/effective_rank, 55f32e85": lambda of: {
-        "energy": of(6, 12), "chance": np.zeros((6, 12)), "energy_d": of(4, 4, 4), "chance_d": np.zeros((4, 4, 4))},
-    "matrix/effective_rank, d49ba4e6": lambda of: {
-        "share": lambda *arguments: of(4, 4, 4), "energy_d": np.zeros((4, 4, 4)), "sigma_u": np.ones((4, 4, 4, 2)),
-        "sigma_d": np.ones((4, 4, 4, 2))},
+    "matrix/effective_rank, e8ff5139, er-next, 55f32e85": lambda of: {
+        "groups": kinds(), "share": np.asarray, "sigma": by_kind(of), "absent": by_kind(lambda *shape: np.zeros(shape))},
+    "matrix/effective_rank, e8ff5139, er-next, er-training": lambda of: {
+        "groups": kinds(), "share": lambda values: of(4, 4, 4) if values.shape[-1] == 2 else np.zeros((4, 4, 4)),
+        "sigma_u": np.ones((4, 4, 4, 2)), "started": lambda factor: np.ones((4, 4, 4, 2)), "matched": 1.0,
+        "sigma_d": np.ones((4, 4, 4, 3)), "spread": lambda model: np.ones(1), "decoders": None},
     "matrix/sparse_and_dense, sparse-and-dense-30": lambda of: {
         "raised_by_window": lambda model: [np.exp(of(4, 4, 4))], "load_decoders": lambda: None,
         "ratio": np.exp(of(6, 12))},
