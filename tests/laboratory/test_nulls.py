@@ -193,6 +193,11 @@ def by_kind(of: Callable[..., np.ndarray]) -> list[list[np.ndarray]]:
     return [[of(6, 12)], [of(4, 4, 4)], [of(30, 9), of(30, 9)]]
 
 
+def unit_means(found: list[np.ndarray]) -> np.ndarray:
+    """Mean for each unit, over its heads and its texts."""
+    return np.mean([x.reshape(len(x), -1).mean(axis=1) for x in found], axis=0)
+
+
 #: Chapter and cells of a card, and from the gains of heads to the names that the cell takes.
 ON_HEADS = {
     "encoder_decoder/encoder_and_decoder, encoder-decoder-030, encoder-decoder-trained-card": lambda of: {
@@ -201,15 +206,14 @@ ON_HEADS = {
         **dict.fromkeys(("sigma_d", "sigma_u", "sigma_e"), ("no mask", "mask")), "shuffled": ["an order", "another"],
         "notions": {"entropy rank": None, "stable rank": None}},
     "encoder_decoder/remedies, rem-046": lambda of: {"up": of(6, 12), "up_d": of(4, 4, 4)},
-    "matrix/effective_rank, e8ff5139, er-next, 55f32e85": lambda of: {
+    "matrix/effective_rank, er-next, 55f32e85": lambda of: {
         "groups": kinds(), "share": np.asarray, "sigma": by_kind(of), "absent": by_kind(lambda *shape: np.zeros(shape))},
-    "matrix/effective_rank, e8ff5139, er-next, er-training": lambda of: {
+    "matrix/effective_rank, er-next, er-training": lambda of: {
         "groups": kinds(), "share": lambda values: of(4, 4, 4) if values.shape[-1] == 2 else np.zeros((4, 4, 4)),
         "sigma_u": np.ones((4, 4, 4, 2)), "started": lambda factor: np.ones((4, 4, 4, 2)), "matched": 1.0,
         "sigma_d": np.ones((4, 4, 4, 3)), "spread": lambda model: np.ones(1), "decoders": None},
     "matrix/sparse_and_dense, sparse-and-dense-30": lambda of: {
-        "raised_by_window": lambda model: [np.exp(of(4, 4, 4))], "load_decoders": lambda: None,
-        "ratio": np.exp(of(6, 12))},
+        "groups": kinds(), "raised": [[[x] for x in found] for found in by_kind(of)]},
     "sparsity/concentration, concentration-094": lambda of: {
         "S_features": of(4, 4, 4), "S_softmax": np.zeros((4, 4, 4)), "gaussian_features": of(200),
         "gaussian_softmax": np.zeros(200)},
@@ -225,7 +229,7 @@ def test_a_card_on_heads_is_issued_with_the_effect_and_not_without_it(place: str
             "np": np, "estimate": estimate, "observation": observation, "same_setting": same_setting, "rank": rank,
             "claims": load_claims(Path(chapter).name), "by_layers": "6 layers", "by_models": "4 decoders",
             "over_layers": lambda values: estimate.mean(values.mean(axis=1)),
-            "over_models": lambda values: estimate.mean(values.mean(axis=(1, 2))),
+            "over_models": lambda values: estimate.mean(values.mean(axis=(1, 2))), "unit_means": unit_means,
         }  # fmt: skip
         space |= ON_HEADS[place](lambda *shape: of_heads(effect, trend, *shape))
         for name in names:
