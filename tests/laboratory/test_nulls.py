@@ -193,6 +193,11 @@ def by_kind(of: Callable[..., np.ndarray]) -> list[list[np.ndarray]]:
     return [[of(6, 12)], [of(4, 4, 4)], [of(30, 9), of(30, 9)]]
 
 
+def between(of: Callable[..., np.ndarray]) -> list[list[np.ndarray]]:
+    """Differences of the gains of heads side by side: nothing, unless heads at even places have more."""
+    return by_kind(lambda *shape: -np.diff(of(*shape, 2))[..., 0])
+
+
 def unit_means(found: list[np.ndarray]) -> np.ndarray:
     """Mean for each unit, over its heads and its texts."""
     return np.mean([x.reshape(len(x), -1).mean(axis=1) for x in found], axis=0)
@@ -212,6 +217,16 @@ ON_HEADS = {
         "groups": kinds(), "share": lambda values: of(4, 4, 4) if values.shape[-1] == 2 else np.zeros((4, 4, 4)),
         "sigma_u": np.ones((4, 4, 4, 2)), "started": lambda factor: np.ones((4, 4, 4, 2)), "matched": 1.0,
         "sigma_d": np.ones((4, 4, 4, 3)), "spread": lambda model: np.ones(1), "decoders": None},
+    "matrix/effective_rank, 01f46eeb": lambda of: {
+        "groups": kinds(), "agree": lambda kind, shift=0: dict(zip(
+            (one.name for one in kinds()), map(unit_means, (by_kind, between)[shift](of)), strict=True))[kind.name]},
+    "matrix/condition_number, a28eb924": lambda of: {
+        "short": kinds(), "lowered": by_kind(of), "apart": between(of),
+        "over_units": lambda found: estimate.mean(unit_means(found))},
+    "matrix/gram_and_kernel, gk-trained-measured": lambda of: {
+        "groups": kinds(), "shares": [
+            (unit_means(gains), 0.0, -unit_means(trend))
+            for gains, trend in zip(by_kind(of), between(of), strict=True)]},
     "matrix/sparse_and_dense, sparse-and-dense-30": lambda of: {
         "groups": kinds(), "raised": [[[x] for x in found] for found in by_kind(of)]},
     "sparsity/concentration, concentration-094": lambda of: {
