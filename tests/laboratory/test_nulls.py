@@ -212,7 +212,8 @@ ON_HEADS = {
         "notions": {"entropy rank": None, "stable rank": None}},
     "encoder_decoder/remedies, rem-046": lambda of: {"up": of(6, 12), "up_d": of(4, 4, 4)},
     "matrix/effective_rank, er-next, 55f32e85": lambda of: {
-        "groups": kinds(), "share": np.asarray, "sigma": by_kind(of), "absent": by_kind(lambda *shape: np.zeros(shape))},
+        "groups": kinds(), "share": np.asarray, "sigma": by_kind(of),
+        "absent": by_kind(lambda *shape: np.zeros(shape))},
     "matrix/effective_rank, er-next, er-training": lambda of: {
         "groups": kinds(), "share": lambda values: of(4, 4, 4) if values.shape[-1] == 2 else np.zeros((4, 4, 4)),
         "sigma_u": np.ones((4, 4, 4, 2)), "started": lambda factor: np.ones((4, 4, 4, 2)), "matched": 1.0,
