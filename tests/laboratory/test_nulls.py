@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,8 @@ def of_heads(effect: float, trend: float, *shape: int) -> np.ndarray:
     return gains
 
 
+#: One kind of models.
+KIND = SimpleNamespace(name="encoder", units="6 layers of one encoder, heads averaged within each")
 #: Chapter and cells of a card, and from the gains of heads to the names that the cell takes.
 ON_HEADS = {
     "encoder_decoder/encoder_and_decoder, encoder-decoder-030, encoder-decoder-trained-card": lambda of: {
@@ -203,6 +206,16 @@ ON_HEADS = {
     "matrix/sparse_and_dense, sparse-and-dense-30": lambda of: {
         "raised_by_window": lambda model: [np.exp(of(4, 4, 4))], "load_decoders": lambda: None,
         "ratio": np.exp(of(6, 12))},
+    "linear_cost/mean_query, mean-query-card": lambda of: {
+        "models": [KIND], "gain": lambda kind, name, order: estimate.mean(
+            of(6, 4)[:, 1] if name == "mean query" else of(6, 4)[:, 0] - of(6, 4)[:, 1])},
+    "linear_cost/optimal_features, optimal-heads-card": lambda of: {
+        "models": [KIND], "factors": {"": (4 * of(6, 4)[:, 1], np.zeros(6), 4 * (of(6, 4)[:, 0] - of(6, 4)[:, 1]))}},
+    "linear_cost/public_implementations, public-045": lambda of: {
+        "MODELS": ("encoder",), "units": {"encoder": "6 layers"}, "comparison": SimpleNamespace(HEAD_SIZES=(32, 64)),
+        "on_heads": lambda method, group, m: {f"encoder {layer}.1, half": np.exp(-log) for layer, log in enumerate({
+            "attnmath positive": np.zeros(6), "attnmath aderf": of(6, 4)[:, 1],
+            "performer-pytorch, mended": of(6, 4)[:, 0] - of(6, 4)[:, 1]}[method])}},
     "sparsity/concentration, concentration-094": lambda of: {
         "S_features": of(4, 4, 4), "S_softmax": np.zeros((4, 4, 4)), "gaussian_features": of(200),
         "gaussian_softmax": np.zeros(200)},
