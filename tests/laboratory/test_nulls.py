@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,8 @@ def unit_means(found: list[np.ndarray]) -> np.ndarray:
     return np.mean([x.reshape(len(x), -1).mean(axis=1) for x in found], axis=0)
 
 
+#: One kind of models.
+KIND = SimpleNamespace(name="encoder", units="6 layers of one encoder, heads averaged within each")
 #: Chapter and cells of a card, and from the gains of heads to the names that the cell takes.
 ON_HEADS = {
     "encoder_decoder/encoder_and_decoder, encoder-decoder-030, encoder-decoder-trained-card": lambda of: {
@@ -232,6 +235,16 @@ ON_HEADS = {
             for gains, trend in zip(by_kind(of), between(of), strict=True)]},
     "matrix/sparse_and_dense, sparse-and-dense-30": lambda of: {
         "groups": kinds(), "raised": [[[x] for x in found] for found in by_kind(of)]},
+    "linear_cost/mean_query, mean-query-card": lambda of: {
+        "models": [KIND], "gain": lambda kind, name, order: estimate.mean(
+            of(6, 4)[:, 1] if name == "mean query" else of(6, 4)[:, 0] - of(6, 4)[:, 1])},
+    "linear_cost/optimal_features, optimal-heads-card": lambda of: {
+        "models": [KIND], "factors": {"": (4 * of(6, 4)[:, 1], np.zeros(6), 4 * (of(6, 4)[:, 0] - of(6, 4)[:, 1]))}},
+    "linear_cost/public_implementations, public-045": lambda of: {
+        "MODELS": ("encoder",), "units": {"encoder": "6 layers"}, "comparison": SimpleNamespace(HEAD_SIZES=(32, 64)),
+        "on_heads": lambda method, group, m: {f"encoder {layer}.1, half": np.exp(-log) for layer, log in enumerate({
+            "attnmath positive": np.zeros(6), "attnmath aderf": of(6, 4)[:, 1],
+            "performer-pytorch, mended": of(6, 4)[:, 0] - of(6, 4)[:, 1]}[method])}},
     "sparsity/concentration, concentration-094": lambda of: {
         "S_features": of(4, 4, 4), "S_softmax": np.zeros((4, 4, 4)), "gaussian_features": of(200),
         "gaussian_softmax": np.zeros(200)},
