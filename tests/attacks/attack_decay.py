@@ -486,5 +486,5 @@ def one_hot_rows_have_at_most_d_places(g, h):
 
 no_attack(
     "decay/trained",
-    because="measured: it says how scores fall with distance in the four decoders that ship with the book.",
+    because="measured: it says how scores fall with distance in the heads that ship with the book.",
 )

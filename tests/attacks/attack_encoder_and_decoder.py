@@ -363,11 +363,11 @@ def repeated_tokens_bound_the_rank(S):
 
 no_attack(
     "encoder_and_decoder/trained-decoders",
-    because="measured: It compares the shipped decoders with their mask and without it, at the scores they compute.",
+    because="measured: It compares the shipped heads with a mask and without one, at the scores they compute.",
 )
 no_attack(
     "encoder_and_decoder/near-diagonal-heads",
-    because="measured: It is a correlation over the heads of the models that the book ships, on one text each.",
+    because="measured: It is a correlation over the heads of the models that the book ships.",
 )
 
 

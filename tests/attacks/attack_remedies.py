@@ -433,5 +433,5 @@ def rotary_scores_depend_on_differences(n, pairs, shift):
 
 no_attack(
     "remedies/random-patterns",
-    because="measured: the sentence says what the heads of one encoder and of four decoders do behind eight drawings.",
+    because="measured: the sentence says what the heads that the book ships do behind eight drawings.",
 )

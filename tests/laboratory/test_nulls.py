@@ -183,6 +183,9 @@ def test_a_card_on_few_data_is_issued_with_the_effect_and_not_without_it(card: s
 # The cards on heads ---------------------------------------------------------------------------------------------------
 
 
+KINDS = kinds()
+
+
 def of_heads(effect: float, trend: float, *shape: int) -> np.ndarray:
     """Made-up gains of heads: an effect that all have, and one that heads at even places have."""
     rng = np.random.default_rng(5)
@@ -210,12 +213,12 @@ def unit_means(found: list[np.ndarray]) -> np.ndarray:
 KIND = SimpleNamespace(name="encoder", units="6 layers of one encoder, heads averaged within each")
 #: Chapter and cells of a card, and from the gains of heads to the names that the cell takes.
 ON_HEADS = {
-    "encoder_decoder/encoder_and_decoder, encoder-decoder-030, encoder-decoder-trained-card": lambda of: {
-        "gain": lambda sigma, notion: {"mask": of(4, 4, 4), "an order": np.zeros((4, 4, 4)),
-                                       "another": of(4, 4, 8)[..., ::2] - of(4, 4, 8)[..., 1::2]}[sigma[1]],
-        **dict.fromkeys(("sigma_d", "sigma_u", "sigma_e"), ("no mask", "mask")), "shuffled": ["an order", "another"],
-        "notions": {"entropy rank": None, "stable rank": None}},
-    "encoder_decoder/remedies, rem-046": lambda of: {"up": of(6, 12), "up_d": of(4, 4, 4)},
+    "encoder_decoder/remedies, rem-026-units, rem-046": lambda of: {
+        "models": KINDS, "up": [of(*kind.samples[0].Q.shape[:-2]) for kind in KINDS]},
+    "sparsity/decay, e12867df": lambda of: {
+        "models": KINDS, "slopes": {kind.name: of(len(kind.samples[0].Q), 4).mean(axis=1) for kind in KINDS},
+        "chance": {kind.name: of(len(kind.samples[0].Q), 200)[:, ::2] - of(len(kind.samples[0].Q), 200)[:, 1::2]
+                   for kind in KINDS}},
     "matrix/effective_rank, er-next, 55f32e85": lambda of: {
         "groups": kinds(), "share": np.asarray, "sigma": by_kind(of),
         "absent": by_kind(lambda *shape: np.zeros(shape))},
@@ -246,8 +249,9 @@ ON_HEADS = {
             "attnmath positive": np.zeros(6), "attnmath aderf": of(6, 4)[:, 1],
             "performer-pytorch, mended": of(6, 4)[:, 0] - of(6, 4)[:, 1]}[method])}},
     "sparsity/concentration, concentration-094": lambda of: {
-        "S_features": of(4, 4, 4), "S_softmax": np.zeros((4, 4, 4)), "gaussian_features": of(200),
-        "gaussian_softmax": np.zeros(200)},
+        "models": KINDS, "gaussian_features": of(200), "gaussian_softmax": np.zeros(200), "S_heads": {
+            kind.name: np.stack([np.zeros(shape), of(*shape), np.zeros(shape)]) for kind in KINDS
+            for shape in [(len(kind.samples), *kind.samples[0].Q.shape[:-2])]}},
 }  # fmt: skip
 
 
@@ -271,3 +275,30 @@ def test_a_card_on_heads_is_issued_with_the_effect_and_not_without_it(place: str
         issue(0.0, 0.0)
     with pytest.raises(LedgerError, match="comes out as supported too"):
         issue(0.0, 1.0)
+
+
+def mask(gain: tuple[float, float, float], by_order: float = 0.0) -> None:
+    """Run the card on the mask with made-up gains of each kind, and with orders that differ by their place."""
+    space: dict[str, Any] = {
+        "np": np, "estimate": estimate, "observation": observation, "models": KINDS,
+        "claims": load_claims("encoder_and_decoder"), "sigma": {kind.name: kind for kind in KINDS},
+        "notions": {"entropy rank": None, "stable rank": None},
+    }  # fmt: skip
+    effects = dict(zip((kind.name for kind in KINDS), gain, strict=True))
+
+    def gains(kind: Any, notion: object) -> list[np.ndarray]:
+        causal, chance, another = of_heads(0.0, 0.0, 3, len(kind.samples[0].Q)) * np.array([[1.0], [0.5], [0.7]])
+        return [causal + effects[kind.name], chance, another + by_order]
+
+    space["gains"] = gains
+    name = "encoder-decoder-trained-card"
+    exec(compile(cell_of("encoder_decoder/encoder_and_decoder", name), name, "exec"), space)
+
+
+def test_the_card_on_the_mask_is_issued_where_kinds_disagree_and_not_where_they_agree() -> None:
+    mask((0.0, 1.0, -1.0))
+    for gain in (1.0, -1.0):
+        with pytest.raises(LedgerError, match="outcome"):
+            mask((gain, gain, gain))
+    with pytest.raises(LedgerError, match="comes out as supported too"):
+        mask((0.0, 1.0, -1.0), by_order=1.0)

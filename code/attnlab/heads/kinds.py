@@ -9,7 +9,7 @@ their input: what they support is a statement on the layers of that model, and n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -40,6 +40,20 @@ class Kind:
     def group(self) -> int:
         """How many successive heads share a key head: a null that exchanges heads moves them by as many."""
         return max(getattr(sample, "group", 1) for sample in self.samples)
+
+    def without_first(self) -> Kind:
+        """The same heads with their first token masked as a key, and without its row.
+
+        The first token receives most weight in the encoder, where it is [CLS], and in the pretrained decoder.
+
+        >>> [sample.n for sample in kinds()[2].without_first().samples]
+        [79, 79]
+        """
+        shorter = (
+            replace(sample, Q=sample.Q[..., 1:, :], K=sample.K[..., 1:, :], tokens=sample.tokens[1:])
+            for sample in self.samples
+        )
+        return replace(self, samples=tuple(shorter))
 
     def by_unit(self, measure: Callable[[Heads | Decoders], Float[Numpy, "units ..."]]) -> Float[Numpy, "units"]:
         """Return the mean of a measure for each unit, over the heads in it and over the texts.
