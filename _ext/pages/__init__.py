@@ -7,7 +7,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 PARTS = (
-    "quicker_build", "chapter_references", "tidy_html", "descriptions", "downloads", "chinese", "accessible_html",
+    "quicker_build", "numbers", "chapter_references", "tidy_html", "descriptions", "downloads", "chinese", "accessible_html",
     "light_pages", "guide",
 )  # fmt: skip
 
