@@ -52,9 +52,10 @@ class Section:
 
     @property
     def in_view(self) -> Length:
-        """What of it stands open: all, or the heading and the line, or nothing."""
+        """What of it stands open to be read: all, or the heading and the line, or nothing; exercises are no reading."""
         if not self.folded:
-            return self.length
+            length = self.length
+            return Length(0, 0, length.exercises) if length.exercises else length
         return Length(words_of(f"{self.title}\n{self.told}") if self.told else 0, 0, 0)
 
 
