@@ -31,6 +31,7 @@ from attnlab.threads import in_main_thread, one_thread
 #: Every command of the package, and what it does.
 COMMANDS = {
     "attnlab.heads.extract": "take the queries and keys of every head from a local model",
+    "attnlab.report": "measure the heads of a local model, and draw them on one page",
     "attnlab.heads.train": "train the small decoders, and keep the queries and keys of their heads",
     "attnlab.heads.weights": "train the decoder of one seed again, and keep its weights",
     "attnlab.heads.prune": "remove or replace heads of the shipped decoder, and measure its output",

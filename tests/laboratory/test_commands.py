@@ -36,7 +36,7 @@ EXTRAS = {
     **dict.fromkeys(["heads.train", "heads.weights", "heads.prune", "recall", "translation"], "train"),
     "experiments.locality": "train",
     "experiments.public_implementations": "compare",
-    **dict.fromkeys(["heads.extract", "experiments.four_bits"], "model"),
+    **dict.fromkeys(["heads.extract", "experiments.four_bits", "report"], "model"),
 }
 
 
@@ -167,7 +167,9 @@ for name in names:
         module = importlib.import_module(name + ".__main__")
     except ModuleNotFoundError:
         module = importlib.import_module(name)
-    first = [model, "--any-weights"] if name.endswith("extract") else [model] if name.endswith("four_bits") else []
+    of_a_model = {"extract": ["--any-weights"], "four_bits": [], "report": ["--text", model + "/config.json"]}
+    last = name.rpartition(".")[2]
+    first = [model, *of_a_model[last]] if last in of_a_model else []
     found[name] = {
         "help": ask(module.main, "--help"), "options": seen[-1],
         "place": ask(module.main, *first, "--out", file + "/x"),

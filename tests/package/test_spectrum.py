@@ -121,6 +121,8 @@ def test_bad_input_gets_an_error_that_teaches(call, error, words) -> None:
 def test_figures_draw_what_they_are_given() -> None:
     ax = dots_by_layer([[1.0, 2.0], [3.0, 4.0]], bounds=(1.0,), intervals=(np.ones((2, 2)), np.full((2, 2), 5.0)))
     assert len(ax.lines) == 3 and len(ax.collections[0].get_segments()) == 4
+    labels = {layers: list(dots_by_layer(np.ones((layers, 2))).get_xticks()) for layers in (12, 30, 70)}
+    assert labels == {12: [*range(1, 13)], 30: [*range(5, 31, 5)], 70: [*range(10, 71, 10)]}
     assert len(unit_disc([1, 0.5j]).lines) == 2 and len(unit_disc([1], reference=[1j]).lines) == 3
     assert len(decays_beside_predictions({"a": [0.5, 0.25]}, {"a": 0.5}).lines) == 2
     plt.close("all")

@@ -28,10 +28,10 @@ import numpy as np
 from attnlab import commands
 from attnlab.heads import pretrained
 from attnlab.heads.encoder import Encoder, load_encoder, tokenize, weights_hash
-from attnlab.heads.layout import FAMILIES
 from attnlab.heads.llama_gguf import file_hash
 from attnlab.heads.load import SAMPLES, Heads
-from attnlab.records import archive, json_object, replace, text_of
+from attnlab.heads.local import is_decoder
+from attnlab.records import archive, replace, text_of
 from attnmath.checks import instance, silent
 
 #: SHA-256 of the weights of sentence-transformers/all-MiniLM-L6-v2 (model.safetensors).
@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(given: argparse.Namespace, line: str) -> str:
     own = {given.text.stem: text_of(given.text, "text")} if given.text else None
-    results, record = (_decoder if _is_decoder(given.model) else _encoder)(given, own)
+    results, record = (_decoder if is_decoder(given.model) else _encoder)(given, own)
     given.out.mkdir(parents=True, exist_ok=True)
     said = []
     for name, (content, change) in results.items():
@@ -105,17 +105,6 @@ def _run(given: argparse.Namespace, line: str) -> str:
         replace(given.out / "pretrained.json", (json.dumps(about | record, indent=2) + "\n").encode())
         said.append(f"{given.out / 'pretrained.json'}  the record of the model and its loss")
     return "\n".join(said)
-
-
-def _is_decoder(model: Path) -> bool:
-    """Whether a model is of Llama's kind, by its file or by the model_type of its folder."""
-    config = model / "config.json"
-    if not model.is_dir() or not config.is_file():
-        return model.is_file()
-    kind = json_object(config, "model").get("model_type", "bert")
-    if kind != "llama" and kind not in list(FAMILIES):
-        raise ValueError(f"model: config.json: model_type: expected one of {', '.join(FAMILIES)}, llama, got {kind!r}")
-    return bool(kind == "llama")
 
 
 def _encoder(given: argparse.Namespace, own: dict[str, str] | None) -> tuple[_Results, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,6 +22,9 @@ from attnmath.figures.drawing import (
     words,
 )
 from attnmath.figures.lettering import legible
+
+#: Layers that have a label each; of more every fifth has one, or every tenth.
+LABELLED = 12
 
 
 def dots_by_layer(
@@ -52,7 +56,8 @@ def dots_by_layer(
         ax.vlines(x.ravel(), low.ravel(), high.ravel(), color="0.75", linewidth=2, zorder=1)
     for across, row in zip(x, dots, strict=True):
         ax.plot(across, row, "o", color="C0", alpha=0.8)
-    ax.set(xlabel=r"$\ell$", ylabel=ylabel, xticks=range(1, len(dots) + 1))
+    step = 1 if len(dots) <= LABELLED else math.ceil(len(dots) / LABELLED / 5) * 5
+    ax.set(xlabel=r"$\ell$", ylabel=ylabel, xticks=range(step, len(dots) + 1, step))
     return legible(ax)
 
 
