@@ -21,7 +21,7 @@ _NUMBERED = re.compile(r"[A-Z][a-z]+\.? \d+")
 #: What names the chapter already.
 _NAMED = re.compile(r"\s*(?:of|in) (?:the|its)\b")
 #: Below the title of its chapter a number stands alone.
-BELOW_A_TITLE = {"gallery-words"}
+BELOW_A_TITLE = {"gallery-words", "route"}
 
 
 def within(numbers: Mapping[str, Mapping[str, tuple[int, ...]]]) -> Numbers:

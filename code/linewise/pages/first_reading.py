@@ -24,6 +24,7 @@ from linewise.pages.reading_time import Length, length_of, words_of
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*\S)")
 _FENCE = re.compile(r"(`{3,}|:{3,}|~{3,})")
 _ANCHOR = re.compile(r"\([\w.-]+\)=")
+_LEVEL = re.compile(r"^(?:`{3,}|:{3,})\{reading\}[ \t]*(.*\S)", re.MULTILINE)
 #: The block below a heading: the group is its line.
 FURTHER = re.compile(r"^(`{3,}|:{3,})\{further\}[ \t]*\n(?P<told>.*?)^\1[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 _BELOW_A_HEADING = re.compile(r"#{1,6}[ \t][^\n]*\n+\Z")
@@ -144,6 +145,12 @@ def total(lengths: Iterable[Length]) -> Length:
     """
     held = list(lengths)
     return Length(*(sum(getattr(one, name) for one in held) for name in ("words", "displays", "exercises")))
+
+
+def level_of(cells: Iterable[Mapping[str, Any]]) -> str:
+    """Return the level that a chapter states below its title, or "" where it states none."""
+    texts = ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return next((found[1] for text in texts if (found := _LEVEL.search(text))), "")
 
 
 def in_words(parts: Iterable[Section]) -> list[str]:
