@@ -109,8 +109,7 @@ def places(cells: list[Notebook]) -> list[int]:
     """Return for each cell how many come before it; where a folded section begins or ends, its text goes on.
 
     >>> further = "## On\\n\\n```{further}\\nIt goes on.\\n```"
-    >>> further = "## On\\n\\n```{further}\\nIt goes on.\\n```"
-    >>> kinds = [("markdown", "So."), ("markdown", further), ("markdown", "Thus."), ("code", ""), ("markdown", "## End")]
+    >>> kinds = [("markdown", "So."), ("markdown", further), ("markdown", "Thus."), ("code", ""), ("markdown", "End")]
     >>> places([{"cell_type": kind, "source": source} for kind, source in kinds])
     [0, 0, 0, 1, 2]
     """

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import yaml
-from notebook_rules import Notebook, text
 from pages.guide import needed
 from pages.routes import FILE, labels, routes, step
 
 from linewise.conventions import conventions_of
 from linewise.ledger.coverage import read_sources, tags_of
 from linewise.pages.first_reading import COLLAPSED, Section, faults, heading_of, level_of, path, sections
+from notebook_rules import Notebook, text
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted(notebook.relative_to(ROOT) for notebook in (ROOT / "chapters").glob("*/*.ipynb"))
