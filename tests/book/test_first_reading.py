@@ -16,8 +16,8 @@ from pages.routes import FILE, labels, routes, step
 
 from linewise.conventions import conventions_of
 from linewise.ledger.coverage import read_sources, tags_of
-from linewise.pages.first_reading import COLLAPSED, Section, faults, heading_of, level_of, path, sections
-from notebook_rules import Notebook, text
+from linewise.pages.first_reading import Section, heading_of, level_of, path, sections
+from notebook_rules import COLLAPSED, Notebook, folded_sections, text
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted(notebook.relative_to(ROOT) for notebook in (ROOT / "chapters").glob("*/*.ipynb"))
@@ -70,7 +70,7 @@ def test_the_path_of_all_chapters_is_short() -> None:
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=NAMES)
 def test_what_goes_further_is_told_in_one_line_and_folded_in_jupyter_too(chapter: Path) -> None:
-    assert list(faults(cells(chapter))) == []
+    assert list(folded_sections(notebook(chapter))) == []
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=NAMES)
@@ -114,17 +114,19 @@ def test_an_equation_in_a_folded_section_does_not_stand_open() -> None:
 )
 def test_a_block_at_a_wrong_place_is_noticed(spoilt: str, fault: str) -> None:
     cell = {"cell_type": "markdown", "metadata": {COLLAPSED: True}, "source": spoilt}
-    assert fault in "\n".join(faults([cell]))
+    assert fault in "\n".join(folded_sections({"cells": [cell]}))
 
 
 def test_a_fold_that_jupyter_does_not_know_is_noticed() -> None:
     cell: Notebook = {"cell_type": "markdown", "metadata": {COLLAPSED: True}, "source": "## S" + FURTHER}
     inside = cell | {"source": "### Inside" + FURTHER}
     ends = cell | {"source": "Words.\n\n## Next"}
-    assert list(faults([cell, ends | {"source": "## Next"}])) == []
-    assert "JupyterLab does not fold 'S'" in "\n".join(faults([cell | {"metadata": {}}]))
-    assert "folded already" in "\n".join(faults([cell, inside]))
-    assert "'Next' ends a folded section and does not begin a cell" in "\n".join(faults([cell, ends]))
+    assert list(folded_sections({"cells": [cell, ends | {"source": "## Next"}]})) == []
+    assert "JupyterLab does not fold 'S'" in "\n".join(folded_sections({"cells": [cell | {"metadata": {}}]}))
+    assert "folded already" in "\n".join(folded_sections({"cells": [cell, inside]}))
+    assert "'Next' ends a folded section and does not begin a cell" in "\n".join(
+        folded_sections({"cells": [cell, ends]})
+    )
 
 
 # --- levels ------------------------------------------------------------------------------------------

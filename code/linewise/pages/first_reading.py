@@ -15,7 +15,7 @@ What is not folded is the path of a first reading. Nothing here needs Sphinx; `l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,6 @@ _ANCHOR = re.compile(r"\([\w.-]+\)=")
 _LEVEL = re.compile(r"^(?:`{3,}|:{3,})\{reading\}[ \t]*(.*\S)", re.MULTILINE)
 #: The block below a heading: the group is its line.
 FURTHER = re.compile(r"^(`{3,}|:{3,})\{further\}[ \t]*\n(?P<told>.*?)^\1[ \t]*$\n?", re.MULTILINE | re.DOTALL)
-_BELOW_A_HEADING = re.compile(r"#{1,6}[ \t][^\n]*\n+\Z")
 
 
 @dataclass(frozen=True)
@@ -163,42 +162,3 @@ def in_words(parts: Iterable[Section]) -> list[str]:
     if whole.exercises:
         said += [f"{whole.exercises} exercises"]
     return said
-
-
-def faults(cells: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield what is wrong with the folded sections of a notebook.
-
-    A block stands right below a heading that is no title, has one line that ends in a full stop, and is not inside a
-    folded section. Its heading, and the heading that ends what it folds, begin cells, since JupyterLab folds cells.
-    """
-    folded_from = 0
-    for number, cell in enumerate(cells, start=1):
-        if cell["cell_type"] != "markdown":
-            continue
-        pieces = cut("".join(cell["source"]))
-        for place, text in enumerate(pieces):
-            blocks, heading = list(FURTHER.finditer(text)), heading_of(text)
-            if heading and folded_from and heading[0] <= folded_from:
-                folded_from = 0
-                if place:
-                    yield f"cell {number}: {heading[1]!r} ends a folded section and does not begin a cell"
-            if not blocks:
-                continue
-            name = heading[1] if heading else "text without a heading"
-            told = told_in(text)
-            if len(blocks) > 1 or not heading or not _BELOW_A_HEADING.search(text[: blocks[0].start()]):
-                yield f"cell {number}: expected one block `further` right below a heading, got {name!r}"
-            elif heading[0] == 1 or folded_from:
-                yield f"cell {number}: {name!r} is a title, or folded already"
-            elif not told.endswith(".") or "\n" in blocks[0]["told"].strip():
-                yield f"cell {number}: expected a sentence on one line of what {name!r} shows, got {told!r}"
-            elif place or len(pieces) > 1 or text[blocks[0].end() :].strip():
-                yield f"cell {number}: {name!r} and its line do not stand in a cell alone"
-            elif not cell["metadata"].get(COLLAPSED):
-                yield f"cell {number}: JupyterLab does not fold {name!r}"
-            if heading and told:
-                folded_from = heading[0]
-
-
-#: JupyterLab folds what follows a heading whose cell has this mark.
-COLLAPSED = "jp-MarkdownHeadingCollapsed"
