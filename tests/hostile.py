@@ -282,6 +282,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "maps.gerf": {"A": lambda: 0.1},
     "maps.sderf": DIAGONAL | {"B": lambda: ROOT_OF_DIAGONAL.copy()},
     "fixed_patterns.fixed_pattern": {"name": lambda: "previous"},
+    **{f"sinks.{name}": {"key": lambda: 0} for name in ("sink_weight", "without_key")},
     **{f"positions.{name}": {"d": lambda: 4} for name in ("frequencies", "shift_matrix", "sinusoidal")},
     "heads.locality.frequent_words": {"count": lambda: 2},
     **{
@@ -305,6 +306,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     | {
         "kept": lambda: np.stack([np.eye(4)] * 2),
         "units": lambda: np.ones((2, 16)),
+        "weights": lambda: lambda layer, P: P,
         "patterns": lambda: {(0, 1): STOCHASTIC.copy()},
     },
     "heads.removal.greedy_order": WINDOWS,

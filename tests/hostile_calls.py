@@ -27,6 +27,7 @@ RUN = {"attention": "decay", "parameter": 0.9, "unit": True, "pairs": 2, "head":
 CELL = Cell("decay", 0.9, True, 2, 4, 8, 0.1, (RUN, RUN | {"seed": 1}))
 LANGUAGE = draw_language(np.random.default_rng(0))
 ROW = {"design": "fixed", "pairs": 500, "hidden": 128, "seed": 0, "bleu": 50.0}
+RATED = [ROW | {"seed": seed, "rate": 0.004, "validation_best": 1.5} for seed in (0, 1)]
 
 #: Ordinary arguments of the drawing functions, but for `ax`.
 FIGURES: dict[str, dict[str, Any]] = {
@@ -78,6 +79,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "experiments.public_implementations.tasks": {"lengths": [256], "distributions": ["linformer"]},
     "experiments.public_measures.inputs": {"kind": "gaussian", "n": 5, "seed": 1},
     "experiments.public_measures.heads_of": {"group": "decoders"},
+    "experiments.public_measures.causal": {"group": "decoders"},
     "experiments.public_measures.group_of": {"kind": "encoder 0.1, half"},
     "experiments.public_measures.choosing": {"kind": "encoder 0.1"},
     "experiments.public_measures.mean_of_values": {"kind": "trained", "n": 5, "matrix": True, "causal": False},
@@ -109,10 +111,14 @@ OTHERS: dict[str, dict[str, Any]] = {
     "sweeps.tables.rounded": {"value": 0.5},
     "translation.bleu.corpus_bleu": {"translations": [["a", "b"]], "references": [["a", "c"]]},
     "translation.designs.equal_hidden": {"design": "fixed"},
+    "translation.results.at_own_rates": {"rows": RATED, "by": "validation_best"},
     "translation.results.by_seed": {"rows": [ROW], "design": "fixed", "pairs": 500, "quantity": "bleu", "equal": False},
+    "translation.results.chosen_rates": {"rows": RATED, "by": "bleu"},
     "translation.results.compare": {"differences": [1.0, 2.0], "comparisons": 3},
     "translation.results.complete_seeds": {"rows": [ROW]},
     "translation.sweep.grid": {"parts": ["main"], "pairs": [500], "seeds": [0]},
+    "translation.sweep.own_rate_grid": {"rows": RATED, "pairs": [500], "seeds": [2]},
+    "translation.sweep.rate_grid": {"pairs": [500]},
     "translation.task.corpus": {"seed": 0, "pairs": 20},
     "translation.task.draw_language": {"rng": np.random.default_rng(0)},
     "translation.task.draw_sources": {"size": 3, "language": LANGUAGE, "rng": np.random.default_rng(0)},
@@ -132,6 +138,7 @@ ELSEWHERE = {
     "heads.llama_gguf": "test_llama",
     "heads.pretrained": "test_llama",
     "heads.prune": "test_positional",
+    "heads.prune_pretrained": "test_llama",
     "heads.tokens": "test_llama",
     "heads.train": "test_decoder",
     "heads.weights": "test_positional",
@@ -144,6 +151,9 @@ LEFT_OUT = {
     "experiments.four_bits.load_four_bits": "no argument",
     "experiments.four_bits.main": "reads the command line",
     "experiments.four_bits.run": "reads and writes files: see test_four_bits",
+    "experiments.sinks.load_sinks": "no argument",
+    "experiments.sinks.main": "reads the command line",
+    "experiments.sinks.run": "reads and writes files: see test_sink_losses",
     "experiments.locality.load_locality": "no argument",
     "experiments.locality.main": "reads the command line",
     "experiments.locality.one": "trains: see test_positional",
@@ -152,6 +162,7 @@ LEFT_OUT = {
     "experiments.public_adapters.quiet": "runs a package: see test_public_implementations",
     "experiments.public_measures.output_error": "runs a package: see test_public_implementations",
     "experiments.public_measures.head_errors": "runs a package: see test_public_implementations",
+    "experiments.public_measures.head_contrasts": "runs a package: see test_public_implementations",
     "experiments.public_measures.over_processes": "takes what speed gives: see test_public_implementations",
     "experiments.public_measures.matrix_error": "runs a package: see test_public_implementations",
     "experiments.public_measures.shuffled_error": "runs a package: see test_public_implementations",
@@ -181,6 +192,7 @@ LEFT_OUT = {
     "translation.__main__.main": "reads the command line",
     "translation.results.load_results": "no argument",
     "translation.results.load_provenance": "no argument",
+    "translation.results.load_rates": "no argument",
     "translation.verdicts.judge": "takes the whole table: see test_translation",
     **{
         f"translation.training.{name}": "trains: see test_translation"

@@ -28,7 +28,10 @@ from .pictures import FIGURES, WORDS, texts
 
 ASSETS = Path(__file__).parent / "assets"
 #: What a page with a figure loads at once, as one file, with the small head that two figures share between its parts.
-PARTS = ("formulas.js", "frame.js", "figures.js")
+PARTS = (
+    "formulas.js", "matrices.js", "frame.js", "figures/rows.js", "figures/heads.js", "figures/patterns.js",
+    "figures/features.js", "figures/begin.js",
+)  # fmt: skip
 SHIPPED = ("interactive.css", "vendor/chart.umd.js")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,21 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.experiments.sparse_rows import ACTIVATIONS
-from attnlab.heads import load_heads
+from attnlab.heads import Heads, load_decoders, load_heads, load_pretrained
 from attnlab.heads.example import HEAD, LAYER, four_tokens
 from attnmath import sparsity
-from attnmath.matrix import rank
 from attnmath.operator.attention import softmax
 
 Floats = NDArray[np.float64]
-Table = dict[str, Any]
+Table = Any
 
-#: Temperatures of the trained heads: equal steps of the logarithm, with 1 in the middle.
-TEMPERATURES = np.geomspace(0.05, 20, 41)
-#: Singular values below it count as 0 in a drawing.
-SMALLEST = 1e-5
+#: So many tokens has the sentence of the encoder, and so many of the decoders' texts are shown.
+TOKENS = 18
 #: The share that the effective rank leaves out.
 EPSILON = 0.1
+#: Widths of drawn queries and keys, how many products are drawn, and the ends of the bins of their histograms.
+WIDTHS, PRODUCTS, ENDS = 2 ** np.arange(9), 1 << 15, np.linspace(-40, 40, 81)
+#: A row is saturated where a weight is above it.
+SATURATED = 0.9
 
 #: Lengths of the drawn rows, and the grids of gamma and of beta / gamma.
 LENGTHS = (4, 16, 64, 256, 1024, 4096)
@@ -47,27 +49,72 @@ REPETITIONS = 1000
 def small_head() -> Table:
     """Return the scores q.k of the head of four tokens."""
     head = four_tokens()
-    return {"tokens": list(head.tokens), "scores": (head.Q @ head.K.T).tolist(), "width": int(head.Q.shape[1]),
-            "trained": [LAYER + 1, HEAD + 1]}  # fmt: skip
+    return {"tokens": list(head.tokens), "scores": (head.Q @ head.K.T).tolist(), "width": int(head.Q.shape[1])}
 
 
-def spectra(layer: int) -> Table:
-    """Return singular values and ranks of the heads of a layer, counted from 0, at each temperature.
-
-    The weights are those of the trained encoder on the sentence. Singular values are stored as the thousandfold of
-    their decimal logarithm, a hundredth of what a drawing shows.
-    """
-    S = load_heads("sentence").scores()[layer]
-    sigma = np.stack([rank.singular_values(softmax(S, temperature=float(T))) for T in TEMPERATURES], axis=1)
-    with np.errstate(divide="ignore"):
-        logarithms = np.log10(np.maximum(sigma, SMALLEST))
+@cache
+def models() -> dict[str, tuple[str, Heads, tuple[int, int]]]:
+    """The models whose heads are shown, by a short key: the name, the heads, and the layer and head to begin with."""
+    decoders, pretrained = load_decoders(), load_pretrained()
+    small = Heads(decoders.Q[0], decoders.K[0], decoders.tokens, causal=True)
     return {
-        "temperatures": rounded(TEMPERATURES, 4),
-        "sigma": np.rint(1000 * logarithms).astype(int).tolist(),
-        "entropy": rounded(rank.entropy_rank(sigma), 4),
-        "stable": rounded(rank.stable_rank(sigma), 4),
-        "share": rank.effective_rank(sigma, EPSILON).tolist(),
-        "epsilon": EPSILON,
+        "encoder": ("encoder", load_heads("sentence"), (LAYER, HEAD)),
+        "small": ("small decoder", _first(small), (1, 0)),
+        "pretrained": ("pretrained decoder", _first(pretrained), (9, 0)),
+    }
+
+
+def _first(heads: Heads) -> Heads:
+    return replace(heads, Q=heads.Q[:, :, :TOKENS], K=heads.K[:, :, :TOKENS], tokens=heads.tokens[:TOKENS])
+
+
+def described_models() -> Table:
+    """Return what a figure has to know of the models before it loads a head; layers and heads are counted from 1."""
+    return [
+        {"key": key, "name": name, "layers": heads.layers, "heads": heads.heads, "tokens": list(heads.tokens),
+         "causal": heads.causal, "start": [layer + 1, head + 1]}
+        for key, (name, heads, (layer, head)) in models().items()
+    ]  # fmt: skip
+
+
+def scores_of(heads: Heads, layer: int) -> Table:
+    """Return the scaled scores of the heads of a layer, to three places, without those that a causal mask hides."""
+    S = heads.scores()[layer].round(3)
+    last = np.arange(heads.n) + 1 if heads.causal else np.full(heads.n, heads.n)
+    return {"scores": [[row[:end].tolist() for row, end in zip(head, last, strict=True)] for head in S]}
+
+
+def products() -> Table:
+    """Return histograms of q.k, drawn and of trained heads, with the division by the root of the width and without.
+
+    The rows whose largest weight is compared have as many keys as the texts have tokens.
+    """
+    drawn = []
+    for width in WIDTHS:
+        rng = np.random.default_rng(int(width))
+        Q, K = rng.standard_normal((2, PRODUCTS // TOKENS, TOKENS, int(width)))
+        drawn.append(_product_table(np.einsum("rd,rkd->rk", Q[:, 0], K), int(width)))
+    trained = []
+    for name, heads, _ in models().values():
+        rows = (heads.Q @ np.swapaxes(heads.K, -1, -2)).reshape(-1, heads.n, heads.n)
+        hidden = ~np.tri(heads.n, dtype=bool) & heads.causal
+        rows = np.where(hidden, -np.inf, rows)[:, 1:]  # the first row of a causal head has one key
+        trained.append(_product_table(rows.reshape(-1, heads.n), heads.d_k) | {"name": f"{name}, width {heads.d_k}"})
+    return {"ends": ENDS.tolist(), "drawn": drawn, "trained": trained}
+
+
+def _product_table(rows: Floats, width: int) -> Table:
+    """Return what a figure shows of rows of q.k, in which a hidden key has -inf."""
+    plain = rows[np.isfinite(rows)]
+    both = [plain, plain / np.sqrt(width)]
+    shares = [np.histogram(np.clip(values, ENDS[0], ENDS[-1]), ENDS)[0] / values.size for values in both]
+    saturated = [(softmax(rows / root).max(axis=1) > SATURATED).mean() for root in (1.0, np.sqrt(width))]
+    return {
+        "width": width,
+        "plain": rounded(shares[0], 3),
+        "divided": rounded(shares[1], 3),
+        "deviations": rounded(np.std(both, axis=1), 4),
+        "saturated": rounded(np.array(saturated), 3),
     }
 
 
@@ -121,8 +168,15 @@ def rounded(values: Floats, digits: int) -> Any:
 @cache
 def tables() -> dict[str, Table]:
     """Return every table by its name."""
-    by_layer = {f"spectra-{layer + 1}": spectra(layer) for layer in range(load_heads("sentence").layers)}
-    return {"head": small_head(), "rows": sparse_rows(), "draws": draws(), **by_layer}
+    of_heads = {
+        f"heads-{key}-{layer + 1}": scores_of(heads, layer)
+        for key, (_, heads, _) in models().items()
+        for layer in range(heads.layers)
+    }
+    return {
+        "head": small_head(), "rows": sparse_rows(), "draws": draws(), "models": described_models(),
+        "widths": products(), **of_heads,
+    }  # fmt: skip
 
 
 def scripts() -> Iterator[tuple[str, str]]:

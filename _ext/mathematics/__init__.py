@@ -36,6 +36,9 @@ MATHJAX_PARTS = ("loader.js", "core.js", "input/tex-full.js", "adaptors/liteDOM.
 WRITER = Path(__file__).parent / "assets" / "mathml.js"
 
 
+#: Builders whose pages run no script: nobody copies the TeX of their formulas.
+PRINTED = ("epub", "latex")
+
 #: Marks above a letter, as plain text puts them: after the letter.
 ACCENTS = {"\u02c6": "\u0302", "\u02dc": "\u0303", "\u00af": "\u0304", "\u02d9": "\u0307", "\u2192": "\u20d7"}
 
@@ -289,7 +292,8 @@ def visit_math_block(translator: Any, node: nodes.math_block) -> None:
     formula = _mathml(translator, node, display_tex(node), display=True)
     numbers = [f"({number})" for number in [node["number"] and get_node_equation_number(translator, node)] if number]
     numbers += formula.tags
-    translator.body.append(translator.starttag(node, "div", CLASS="math numbered" if numbers else "math"))
+    source = {} if translator.builder.name in PRINTED else {"data-tex": node.astext().strip()}
+    translator.body.append(translator.starttag(node, "div", CLASS="math numbered" if numbers else "math", **source))
     if numbers:
         translator.body.append(f'<div class="formula">{formula.mathml}</div><span class="eqno">{" ".join(numbers)}')
         if node["number"]:

@@ -35,10 +35,12 @@ COMMANDS = {
     "attnlab.heads.train": "train the small decoders, and keep the queries and keys of their heads",
     "attnlab.heads.weights": "train the decoder of one seed again, and keep its weights",
     "attnlab.heads.prune": "remove or replace heads of the shipped decoder, and measure its output",
+    "attnlab.heads.prune_pretrained": "remove heads of the pretrained decoder, and measure its loss",
     "attnlab.recall": "train the models of the chapter on associative recall",
     "attnlab.translation": "train the models of the chapter on few data",
     "attnlab.experiments.locality": "train decoders on texts with and without locality",
     "attnlab.experiments.four_bits": "round or disturb weights by 4 bits, and measure the heads",
+    "attnlab.experiments.sinks": "hide the first token from a model, and measure its loss",
     "attnlab.experiments.sparsity_benchmark": "compare four ways to compute the sparsity of a row",
     "attnlab.experiments.public_implementations": "compare this package with public ones",
 }

@@ -16,6 +16,9 @@ def same_setting(values: Real[ArrayLike, "..."], axis: int = -1) -> Float[Numpy,
     anyhow. Nothing keeps it near 0: runs that are better at every even place give differences of one sign, which a
     comparison then supports.
 
+    What it cannot find is a biased measure. If a measure favours one setting whatever the data are, it does so in both
+    runs of a difference, and that cancels too. This takes data that are known to be without the effect.
+
     values : runs along `axis`, for each setting.  axis : of at least two runs; the last of an odd number has no partner
     and is left out. The result has half as many entries there.
 

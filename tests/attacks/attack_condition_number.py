@@ -6,7 +6,7 @@ from math import comb, factorial
 
 import instances
 import numpy as np
-from hunt import at_most, attack, equal, no_attack, rounding, true
+from hunt import at_most, attack, equal, rounding, true
 from instances import Array, moderate, softmax
 
 
@@ -385,13 +385,3 @@ positive = instances.numbers(s=(1e-3, 30.0))
 )
 def two_tokens_have_coth(s):
     return two_tokens(s, lambda s: 1 / np.tanh(s / 2)) & at_most(1 / np.tanh(s / 2), 1 / np.tanh(s / 4), 1e-12)
-
-
-no_attack(
-    "condition_number/trained-scaling",
-    because="measured: It compares two condition numbers of each head of the trained encoder on one sentence.",
-)
-no_attack(
-    "condition_number/decoder-scaling",
-    because="measured: It compares two condition numbers of each head of the decoders that the book has trained.",
-)

@@ -213,5 +213,5 @@ def two_doubly_stochastic_positions_are_symmetric(A):
 
 no_attack(
     "stochastic_matrix/trained-norms",
-    because="measured: The norms of 72 trained heads on one passage are compared with those of their shuffled rows.",
+    because="measured: The norms of the trained heads that the book ships are compared with those of shuffled rows.",
 )

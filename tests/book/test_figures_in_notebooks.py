@@ -32,6 +32,7 @@ from tracked import tracked
 NOTEBOOKS = stamps.notebooks()
 PUBLISHED = stamps.ROOT / "figures"
 Pixels = Float[np.ndarray, "height width 3"]
+Colour = Float[np.ndarray, "rgb"]
 #: The figures that the sources name.
 SOURCES = {f"fig_{s}" for s in ("attention_heatmap", "attention_singular_values", "relu2_sparsity", "linear_sparsity")}
 #: An SVG has at most so many characters.
@@ -117,6 +118,70 @@ def test_no_svg_loads_anything_from_elsewhere(drawn: dict[str, str]) -> None:
 def test_no_svg_is_heavy(drawn: dict[str, str]) -> None:
     """What is heavier has thousands of marks or cells, which `rasterized=True` turns into one image."""
     assert {stem: len(svg) for stem, svg in drawn.items() if len(svg) > HEAVIEST} == {}
+
+
+# A line that carries data can be seen: in the light on white, in the dark as the style sheet turns it.
+LEAST_CONTRAST = 3
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def dark(colour: Colour) -> Colour:
+    """A colour behind ``filter: invert(0.9294) hue-rotate(180deg)``, as the specification of filters computes it."""
+    grey = np.array([0.213, 0.715, 0.072])
+    return np.clip((2 * grey - np.eye(3)) @ (0.9294 - 0.8588 * colour), 0, 1)
+
+
+def contrast(one: Colour, other: Colour) -> float:
+    """The contrast of two colours, by WCAG 2."""
+    colours = np.array([one, other])
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    low, high = sorted(linear @ [0.2126, 0.7152, 0.0722])
+    return float((high + 0.05) / (low + 0.05))
+
+
+def lines(svg: str) -> set[str]:
+    """The colours of the lines in the panels of a figure: no axis, no grid, no tick, no area."""
+    found = set()
+
+    def visit(element: ElementTree.Element, inside: bool) -> None:
+        name = element.get("id", "")
+        if name.startswith(("matplotlib.axis", "legend", "text")):
+            return
+        inside = inside or name.startswith(("line2d", "LineCollection"))
+        style = element.get("style", "")
+        if inside and element.tag == f"{_SVG}path" and "fill: none" in style:
+            found.update(re.findall(r"stroke: (#[0-9a-f]{6})", style))
+        for child in element:
+            visit(child, inside)
+
+    visit(ElementTree.fromstring(svg), False)
+    return found
+
+
+def pale(svg: str) -> list[str]:
+    """The colours of lines that are hard to see on the page, in one of the two themes."""
+    white, faults = np.ones(3), []
+    for colour in sorted(lines(svg)):
+        rgb = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+        if min(contrast(rgb, white), contrast(dark(rgb), dark(white))) < LEAST_CONTRAST:
+            faults.append(colour)
+    return faults
+
+
+def test_every_line_can_be_seen_in_both_themes(drawn: dict[str, str]) -> None:
+    assert len(set().union(*map(lines, drawn.values()))) > 5
+    assert {stem: faults for stem, svg in drawn.items() if (faults := pale(svg))} == {}
+
+
+@pytest.mark.parametrize(("colour", "seen"), [("#86d549", False), ("#e69f00", False), ("#0072b2", True)])
+def test_a_pale_line_is_noticed(colour: str, seen: bool) -> None:
+    line = f'<g id="line2d_1"><path style="fill: none; stroke: {colour}"/></g>'
+    grid = '<g id="matplotlib.axis_1"><g id="line2d_2"><path style="fill: none; stroke: #eeeeee"/></g></g>'
+    assert (pale(f'<svg xmlns="http://www.w3.org/2000/svg">{line}{grid}</svg>') == []) is seen
+
+
+def test_white_is_the_background_of_the_dark_page() -> None:
+    np.testing.assert_allclose(dark(np.ones(3)) * 255, 18, atol=0.01)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,8 @@ def test_an_agreement_holds_within_four_standard_errors_or_a_stated_tolerance() 
     assert "exactly (both are counts)" in agreement(3, 3, mistake=("4", 4), tolerance=0, because="both are counts").text
     several = agreement(Estimate(1.03, 0.01), 1.0, mistake=[("twice", 2.0), ("half", 0.5), ("the root of 2", 2**0.5)])
     assert several.text.endswith("The same check rejects twice (2), half (0.5) and the root of 2 (1.414).")
-    assert several.parts["mistake"] == {"name": "twice", "value": 2.0} and len(several.parts["neighbours"]) == 2
+    twice = {"name": "twice", "value": 2.0, "off": 0.97, "allowed": 0.04}
+    assert several.parts["mistake"] == twice and len(several.parts["neighbours"]) == 2
 
 
 ONE = {"observed": [1.0], "expected": 1.0, "mistake": ("twice", 2.0), "tolerance": 0.1, "because": "rounding"}
@@ -559,7 +560,7 @@ def test_evidence_reads_as_written() -> None:
     )
     assert one.record() == {
         "kind": "agreement", "of": "the number of keys", "observed": 3.0, "expected": 3.0, "tolerance": 0.0,
-        "because": "both are counts", "mistake": {"name": "one too many", "value": 4.0},
+        "because": "both are counts", "mistake": {"name": "one too many", "value": 4.0, "off": 1.0, "allowed": 0.0},
     }  # fmt: skip
     many = agreement([1.0, 2.5], [1.0, 2.0], mistake=("half", 0.5), tolerance=[0.25, 0.5], because="two halves")
     assert many.text == (
@@ -1028,6 +1029,17 @@ def test_exact_numbers_are_compared_exactly() -> None:
         with pytest.raises(LedgerError, match="off by"):
             agreement(one, other, mistake=("twice", 2 * other), tolerance=0, because="both are exact")
         assert agreement(one, one, mistake=("the next", other), tolerance=0, because="both are exact")
+
+
+def test_a_mistake_with_the_range_of_the_right_numbers_is_shown_by_the_entry_that_is_farthest_beyond() -> None:
+    turned = agreement([1.0, 2.0, 4.0], [1.0, 2.0, 4.0], mistake=("turned round", [4.0, 2.0, 1.0]),
+                       tolerance=[1.0, 1.0, 2.5], because="wide")  # fmt: skip
+    assert turned.text.endswith("The same check rejects turned round (1 to 4, off by 3).")
+    assert {"off": 3.0, "allowed": 1.0}.items() <= turned.parts["mistake"].items()
+    large = agreement([2**60, 1], [2**60, 1], mistake=("the next", [2**60 + 1, 1]), tolerance=0, because="counts")
+    assert large.parts["mistake"]["off"] == 1.0  # as doubles the two are one number
+    drawn = agreement(Estimate([1.0, 2.0], [0.1, 0.2]), [1.0, 2.0], mistake=("turned round", [2.0, 1.0]))
+    assert {"off": 1.0, "allowed": 0.4}.items() <= drawn.parts["mistake"].items()
 
 
 def test_neither_evidence_nor_a_card_is_made_by_hand() -> None:

@@ -36,7 +36,9 @@ EXTRAS = {
     **dict.fromkeys(["heads.train", "heads.weights", "heads.prune", "recall", "translation"], "train"),
     "experiments.locality": "train",
     "experiments.public_implementations": "compare",
-    **dict.fromkeys(["heads.extract", "experiments.four_bits", "report"], "model"),
+    **dict.fromkeys(
+        ["heads.extract", "heads.prune_pretrained", "experiments.four_bits", "experiments.sinks", "report"], "model"
+    ),
 }
 
 
@@ -167,7 +169,13 @@ for name in names:
         module = importlib.import_module(name + ".__main__")
     except ModuleNotFoundError:
         module = importlib.import_module(name)
-    of_a_model = {"extract": ["--any-weights"], "four_bits": [], "report": ["--text", model + "/config.json"]}
+    of_a_model = {
+        "extract": ["--any-weights"],
+        "four_bits": [],
+        "sinks": [],
+        "prune_pretrained": [],
+        "report": ["--text", model + "/config.json"],
+    }
     last = name.rpartition(".")[2]
     first = [model, *of_a_model[last]] if last in of_a_model else []
     found[name] = {

@@ -15,13 +15,15 @@ import numpy as np
 import pytest
 from llama_files import SIZES
 
-from attnlab.heads import extract, load, pretrained
+from attnlab import records
+from attnlab.heads import extract, load, pretrained, prune_pretrained
 from attnlab.heads.corpus import section
 from attnlab.heads.llama import Llama, Pass, bits, continuation
 from attnlab.heads.llama_directory import load_directory
 from attnlab.heads.llama_gguf import file_hash, load_gguf
 from attnlab.heads.load import load_pretrained, read_heads
 from attnlab.heads.pretrained import bits_per_character, heads_of, load_llama, token_numbers
+from attnlab.heads.prune import Row
 from attnlab.records import provenance
 from attnmath.operator.attention import attention_weights, causal_mask
 
@@ -504,3 +506,53 @@ def test_the_shipped_heads_are_re_made_from_the_weights(tmp_path: Path) -> None:
 
 def test_the_shipped_texts_are_there() -> None:
     assert pretrained.texts()["passage"] == (resources.files("attnlab") / "data/passage.txt").read_text("utf-8")
+
+
+# Heads removed --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"CHOOSING": 1, "JUDGING": 2, "LENGTH": 12, "DRAWS": 2}.items():
+        monkeypatch.setattr(prune_pretrained, name, value)
+    monkeypatch.setattr(prune_pretrained, "REMOVED", {"order": (1, 12), "random": (3, 12)})
+
+
+@pytest.mark.usefixtures("few_windows")
+def test_heads_of_a_tiny_model_are_removed_and_what_is_done_is_kept(tmp_path: Path, capsys) -> None:
+    pytest.importorskip("gguf", reason="gguf is optional: install attention-checked[model]")
+    path, out = llama_files.gguf(tmp_path / "toy.gguf"), tmp_path / "out"
+    assert prune_pretrained.main([str(path), "--out", str(out)]) == 0
+    table = (out / "pretrained_pruning.csv").read_bytes()
+    rows = {(r.kind, r.case, r.removed): r for r in records.read(out / "pretrained_pruning.csv", Row, "table")}
+    alone = [rows["alone", head, 1].rise for head in range(12)]
+    assert rows["order", 0, 1].head == f"{np.argmin(alone) // 6}.{np.argmin(alone) % 6}"
+    everything = {rows[kind, case, 12].bits for kind, case in (("order", 0), ("random", 0), ("random", 1))}
+    assert len(everything) == 1  # without any head the order is of no account
+    (out / "pretrained_pruning.csv").write_bytes(table[: table.rfind(b"random,0")])
+    assert prune_pretrained.main([str(path), "--out", str(out)]) == 0
+    assert (out / "pretrained_pruning.csv").read_bytes() == table
+    (out / "pretrained_pruning.csv").write_bytes(table.replace(b"alone,0,1", b"alone,99,1"))
+    assert prune_pretrained.main([str(path), "--out", str(out)]) == 2
+    assert "expected versions of this command" in capsys.readouterr().err
+
+
+def test_a_removed_head_is_one_of_the_model(tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="gguf is optional: install attention-checked[model]")
+    model, tokenizer = pretrained.load_llama(llama_files.gguf(tmp_path / "toy.gguf"))
+    (ids,) = prune_pretrained.windows(model, tokenizer, "the theatre at the lake " * 20, 1)
+    whole = prune_pretrained.without(model, tokenizer, ids, [])
+    assert whole == pytest.approx(pretrained.bits_per_character(model, tokenizer, ids))
+    assert prune_pretrained.without(model, tokenizer, ids, [(1, 5)]) != whole
+    with pytest.raises(ValueError, match=r"removed: expected pairs below \(2, 6\), got \(2, 0\)"):
+        prune_pretrained.without(model, tokenizer, ids, [(2, 0)])
+    with pytest.raises(ValueError, match="text: expected 3 windows of 80 tokens, got 1 tokens"):
+        prune_pretrained.windows(model, tokenizer, "a", 3)
+
+
+def test_the_table_of_removed_heads_is_whole() -> None:
+    rows = prune_pretrained.load_pretrained_pruning()
+    assert [(row.kind, row.case, row.removed) for row in rows] == list(prune_pretrained._cases(270))
+    alone = sorted((row.rise, row.case) for row in rows if row.kind == "alone")
+    first = {row.removed: row.head for row in rows if row.kind == "order"}
+    assert all(head == f"{alone[k - 1][1] // 9}.{alone[k - 1][1] % 9}" for k, head in first.items())

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from attnlab.heads.kinds import kinds
 from attnlab.nulls import same_setting
 from attnlab.recall import results as recall_results
 from attnlab.recall.table import PARAMETERS
@@ -149,8 +151,10 @@ def few_data(card: str, change: Callable[[Row, np.random.Generator], Row], monke
     rng = np.random.default_rng(4)
     rows = [change(row, rng) for row in translation_results.load_results()]
     monkeypatch.setattr(translation_results, "load_results", lambda: rows)
+    monkeypatch.setattr(translation_results, "load_rates", list)  # each design keeps the one rate
     space: dict[str, Any] = {}
-    for name in ("e3a6ed4d", "1d63e29d", "b68f2dde", "1fb7c752", "39d5dc9b", "654c7457", "c944613a", card):
+    for name in ("e3a6ed4d", "1d63e29d", "b68f2dde", "1fb7c752", "39d5dc9b", "654c7457", "c944613a", "3c0a8d65",
+                 "5be2d907", card):  # fmt: skip
         exec(compile(cell_of("fixed_attention/low_resource", name), name, "exec"), space)
 
 
@@ -187,6 +191,23 @@ def of_heads(effect: float, trend: float, *shape: int) -> np.ndarray:
     return gains
 
 
+def by_kind(of: Callable[..., np.ndarray]) -> list[list[np.ndarray]]:
+    """Gains of heads for each kind and each of its texts."""
+    return [[of(6, 12)], [of(4, 4, 4)], [of(30, 9), of(30, 9)]]
+
+
+def between(of: Callable[..., np.ndarray]) -> list[list[np.ndarray]]:
+    """Differences of the gains of heads side by side: nothing, unless heads at even places have more."""
+    return by_kind(lambda *shape: -np.diff(of(*shape, 2))[..., 0])
+
+
+def unit_means(found: list[np.ndarray]) -> np.ndarray:
+    """Mean for each unit, over its heads and its texts."""
+    return np.mean([x.reshape(len(x), -1).mean(axis=1) for x in found], axis=0)
+
+
+#: One kind of models.
+KIND = SimpleNamespace(name="encoder", units="6 layers of one encoder, heads averaged within each")
 #: Chapter and cells of a card, and from the gains of heads to the names that the cell takes.
 ON_HEADS = {
     "encoder_decoder/encoder_and_decoder, encoder-decoder-030, encoder-decoder-trained-card": lambda of: {
@@ -195,14 +216,35 @@ ON_HEADS = {
         **dict.fromkeys(("sigma_d", "sigma_u", "sigma_e"), ("no mask", "mask")), "shuffled": ["an order", "another"],
         "notions": {"entropy rank": None, "stable rank": None}},
     "encoder_decoder/remedies, rem-046": lambda of: {"up": of(6, 12), "up_d": of(4, 4, 4)},
-    "matrix/effective_rank, 55f32e85": lambda of: {
-        "energy": of(6, 12), "chance": np.zeros((6, 12)), "energy_d": of(4, 4, 4), "chance_d": np.zeros((4, 4, 4))},
-    "matrix/effective_rank, d49ba4e6": lambda of: {
-        "share": lambda *arguments: of(4, 4, 4), "energy_d": np.zeros((4, 4, 4)), "sigma_u": np.ones((4, 4, 4, 2)),
-        "sigma_d": np.ones((4, 4, 4, 2))},
+    "matrix/effective_rank, er-next, 55f32e85": lambda of: {
+        "groups": kinds(), "share": np.asarray, "sigma": by_kind(of),
+        "absent": by_kind(lambda *shape: np.zeros(shape))},
+    "matrix/effective_rank, er-next, er-training": lambda of: {
+        "groups": kinds(), "share": lambda values: of(4, 4, 4) if values.shape[-1] == 2 else np.zeros((4, 4, 4)),
+        "sigma_u": np.ones((4, 4, 4, 2)), "started": lambda factor: np.ones((4, 4, 4, 2)), "matched": 1.0,
+        "sigma_d": np.ones((4, 4, 4, 3)), "spread": lambda model: np.ones(1), "decoders": None},
+    "matrix/effective_rank, 01f46eeb": lambda of: {
+        "groups": kinds(), "agree": lambda kind, shift=0: dict(zip(
+            (one.name for one in kinds()), map(unit_means, (by_kind, between)[shift](of)), strict=True))[kind.name]},
+    "matrix/condition_number, a28eb924": lambda of: {
+        "short": kinds(), "lowered": by_kind(of), "apart": between(of),
+        "over_units": lambda found: estimate.mean(unit_means(found))},
+    "matrix/gram_and_kernel, gk-trained-measured": lambda of: {
+        "groups": kinds(), "shares": [
+            (unit_means(gains), 0.0, -unit_means(trend))
+            for gains, trend in zip(by_kind(of), between(of), strict=True)]},
     "matrix/sparse_and_dense, sparse-and-dense-30": lambda of: {
-        "raised_by_window": lambda model: [np.exp(of(4, 4, 4))], "load_decoders": lambda: None,
-        "ratio": np.exp(of(6, 12))},
+        "groups": kinds(), "raised": [[[x] for x in found] for found in by_kind(of)]},
+    "linear_cost/mean_query, mean-query-card": lambda of: {
+        "models": [KIND], "gain": lambda kind, name, order: estimate.mean(
+            of(6, 4)[:, 1] if name == "mean query" else of(6, 4)[:, 0] - of(6, 4)[:, 1])},
+    "linear_cost/optimal_features, optimal-heads-card": lambda of: {
+        "models": [KIND], "factors": {"": (4 * of(6, 4)[:, 1], np.zeros(6), 4 * (of(6, 4)[:, 0] - of(6, 4)[:, 1]))}},
+    "linear_cost/public_implementations, public-045": lambda of: {
+        "MODELS": ("encoder",), "units": {"encoder": "6 layers"}, "comparison": SimpleNamespace(HEAD_SIZES=(32, 64)),
+        "on_heads": lambda method, group, m: {f"encoder {layer}.1, half": np.exp(-log) for layer, log in enumerate({
+            "attnmath positive": np.zeros(6), "attnmath aderf": of(6, 4)[:, 1],
+            "performer-pytorch, mended": of(6, 4)[:, 0] - of(6, 4)[:, 1]}[method])}},
     "sparsity/concentration, concentration-094": lambda of: {
         "S_features": of(4, 4, 4), "S_softmax": np.zeros((4, 4, 4)), "gaussian_features": of(200),
         "gaussian_softmax": np.zeros(200)},
@@ -218,7 +260,7 @@ def test_a_card_on_heads_is_issued_with_the_effect_and_not_without_it(place: str
             "np": np, "estimate": estimate, "observation": observation, "same_setting": same_setting, "rank": rank,
             "claims": load_claims(Path(chapter).name), "by_layers": "6 layers", "by_models": "4 decoders",
             "over_layers": lambda values: estimate.mean(values.mean(axis=1)),
-            "over_models": lambda values: estimate.mean(values.mean(axis=(1, 2))),
+            "over_models": lambda values: estimate.mean(values.mean(axis=(1, 2))), "unit_means": unit_means,
         }  # fmt: skip
         space |= ON_HEADS[place](lambda *shape: of_heads(effect, trend, *shape))
         for name in names:

@@ -19,7 +19,7 @@ from attnlab.experiments import public_implementations as comparison
 from attnlab.experiments.public_adapters import METHODS, Method
 from attnlab.experiments.public_implementations import LEVEL, RACE, TIMED, Task
 from attnlab.experiments.public_measures import GROUPS, INPUTS, Number
-from attnlab.heads import load_decoders, load_heads
+from attnlab.heads import load_decoders, load_heads, load_pretrained
 from attnmath.operator.attention import attention_weights
 
 MISSING = (
@@ -102,10 +102,15 @@ def test_every_head_at_hand_has_inputs_of_its_own() -> None:
     K = public_measures.inputs("decoders 3.1.2", decoders.n).K
     np.testing.assert_array_equal(K, decoders.K[3, 1, 2].astype(np.float32))
     names = [name for group in GROUPS for name in public_measures.heads_of(group)]
-    assert len(set(names)) == 72 + 72 + 64
+    numbers = {"encoder": 72, "decoders": 64, "pretrained": 90}
+    assert len(set(names)) == 2 * sum(numbers.values())
     groups = [public_measures.group_of(name) for name in names]
-    assert groups == ["encoder"] * 72 + ["encoder, half"] * 72 + ["decoders"] * 64
-    assert len({public_measures.inputs(name, 3).V.tobytes() for name in names}) == 72 + 64
+    assert groups == [group for group in GROUPS for _ in range(numbers[group.partition(",")[0]])]
+    assert len({public_measures.inputs(name, 3).V.tobytes() for name in names}) == sum(numbers.values())
+    large = load_pretrained("passage")
+    Q, K, _ = public_measures.inputs("pretrained 7.2, half", large.n)
+    np.testing.assert_array_equal(Q, (large.Q[7, 6] / 2).astype(np.float32))
+    np.testing.assert_array_equal(2 * K, large.K[7, 8].astype(np.float32))
 
 
 def test_one_half_of_the_heads_chooses_and_the_other_judges() -> None:
@@ -155,6 +160,24 @@ def test_noise_and_bias_are_found_with_their_standard_errors() -> None:
     matrix = public_measures.matrix_error("noisy", "trained", 64, 10**10, False, 8)
     assert matrix["contrast"].value == pytest.approx(0.5, abs=0.02)
     assert matrix["row sum"].value == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.usefixtures("fakes")
+def test_equal_weights_have_no_contrast_and_a_half_of_exact_ones_half_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a causal form the contrast is that beyond equal weights on the keys that a query sees."""
+
+    def half(n: int, d: int, m: int, seed: int, causal: bool):
+        seen = np.tri(n) if causal else np.ones((n, n))
+        equal = seen / seen.sum(axis=1, keepdims=True)
+        return lambda Q, K, V: (exact(n, d, m, seed, causal)(Q, K, V) * m + equal @ V * (2 - m)) / 2
+
+    monkeypatch.setitem(METHODS, "half", Method("half", "", "", True, True, half))
+    for group in ("encoder", "pretrained"):
+        form = public_measures.causal(group)
+        for m in (0, 1, 2):
+            found = public_measures.head_contrasts("half", group, 20, m, form, 1)
+            assert set(found) == set(public_measures.heads_of(group))
+            np.testing.assert_allclose([number.value for number in found.values()], m / 2, atol=1e-4)
 
 
 @pytest.mark.usefixtures("fakes")
@@ -345,8 +368,13 @@ def test_tasks_are_for_the_chosen_packages_lengths_and_forms() -> None:
     }  # fmt: skip
     heads = [task for task in every if task.kind == "head"]
     assert {task.inputs for task in heads} == set(GROUPS)
-    assert all(task.causal == (task.inputs == "decoders") for task in heads)
-    assert {task.m for task in heads if task.method == "local-attention" and task.causal} == {32, 64, 128}
+    assert all(task.causal == (not task.inputs.startswith("encoder")) for task in heads)
+    local = {(task.inputs, task.m) for task in heads if task.method == "local-attention" and task.causal}
+    assert local == {(group, m) for group in GROUPS for m in (32, 64, 128) if m <= comparison.HEAD_LENGTHS[group]} - {
+        (group, m) for group in ("encoder", "encoder, half") for m in (32, 64, 128)
+    }
+    contrasts = [(task.method, task.inputs) for task in every if task.kind == "contrasts"]
+    assert sorted(contrasts) == sorted((m, g) for m in comparison.CONTRASTED for g in GROUPS if "half" not in g)
     assert {task.n for task in every if task.kind == "long"} == {comparison.LONG_LENGTH}
     few = comparison.tasks([64, 32, 64], ["linformer"])
     assert [task.n for task in few if task.kind == "speed" and task.method == "linformer"] == [32, 64]
@@ -384,7 +412,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
     def carry_out(task, rows=(), threads=2):
         done.append(task)
         inputs = public_measures.LAST_INSTANCE[task.method] if task.kind == "instance" else task.inputs
-        if task.kind in ("head", "long"):
+        if task.kind in ("head", "contrasts", "long"):
             inputs = public_measures.heads_of(task.inputs)[0]
         m = comparison.smallest_size(rows, task.method) if task.kind == "speed" else task.m
         value = Number(1 / (1 + task.m), 0.0)

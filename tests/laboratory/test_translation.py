@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.translation import designs, results, task, verdicts
+from attnlab.translation.__main__ import main
 from attnlab.translation.bleu import corpus_bleu
 from attnlab.translation.designs import DESIGNS, HEAD, WIDTH
-from attnlab.translation.table import DESIGN_NAMES, EXTRA_PAIRS, MAIN, PAIRS, TABLE
+from attnlab.translation.table import DESIGN_NAMES, EXTRA_PAIRS, MAIN, PAIRS, RATE, RATES, SEEDS, TABLE, TUNED, TUNED_ON
 from attnlab.translation.task import BEGIN, END, KINDS, PAD, SOURCE, TARGET
 from attnmath.fixed_attention.fixed_patterns import fixed_patterns
 
@@ -429,6 +430,80 @@ def test_the_command_writes_a_table_and_says_what_is_wrong(tmp_path: Path) -> No
     assert bad.returncode == 2 and "expected a file to write, got the folder" in bad.stderr
 
 
+# --- each design at its own learning rate --------------------------------------------------------
+
+
+def rated(best: dict[str, float], **more: dict[float, float]) -> list[dict]:
+    """Runs at every rate: the loss is least at a design's own, BLEU is as given for the rates or highest there too."""
+    everywhere = [sweep.grid(["main", "extra"], rate=rate) for rate in RATES]
+    rows = [dict.fromkeys(TABLE.columns, 1.0) | dataclasses.asdict(run) for runs in everywhere for run in runs]
+    for row in rows:
+        away = abs(math.log2(row["rate"] / best.get(row["design"], RATE)))
+        row |= {"validation_best": 1.0 + away + 0.01 * row["seed"],
+                "bleu": more.get(row["design"], {}).get(row["rate"], 50.0 - away)}  # fmt: skip
+    return rows
+
+
+def test_a_rate_is_chosen_by_the_loss_or_by_bleu_of_the_seeds_that_tune() -> None:
+    rows = rated({"fixed": 0.016, "alone": 0.004}, fixed={0.004: 60.0})
+    by_loss, by_bleu = (results.chosen_rates(rows, by) for by in ("validation_best", "bleu"))
+    assert set(by_loss) == {(run.design, run.pairs) for run in sweep.rate_grid()}
+    for (design, pairs), rate in by_loss.items():
+        assert rate == {"fixed": 0.016, "alone": 0.004}.get(design, RATE)
+        assert by_bleu[design, pairs] == (0.004 if design == "fixed" else rate)
+    for row in rows:
+        if row["seed"] not in TUNED_ON:
+            row["validation_best"] = -row["rate"]
+    assert results.chosen_rates(rows, "validation_best") == by_loss  # other seeds have no say
+    lacking = [row for row in rows if (row["design"], row["rate"], row["seed"]) != ("fixed", 0.016, 0)]
+    assert results.chosen_rates(lacking, "validation_best")["fixed", 500] == RATE
+    with pytest.raises(ValueError, match=r"rows: expected the seeds \(0, 1\) of \('learned', 500\)"):
+        results.chosen_rates([row for row in rows if row["seed"]], "bleu")
+    with pytest.raises(ValueError, match="by: expected one of validation_best, bleu"):
+        results.chosen_rates(rows, "accuracy")
+
+
+def test_runs_at_own_rates_are_judged_as_those_at_the_common_one() -> None:
+    rows = rated({"fixed": 0.016})
+    for row in rows:
+        row["bleu"] += 0.1 * row["seed"] * (row["design"] == "fixed")
+    own = results.at_own_rates(rows, "validation_best")
+    assert {row["rate"] for row in own if row["design"] == "fixed"} == {0.016} and len(own) == 95
+    assert results.by_seed(own, "fixed", 500, "bleu").tolist() == pytest.approx([50.0, 50.1, 50.2, 50.3, 50.4])
+    assert verdicts.judge(own, "better in low resource").comparisons["500 pairs"].mean == pytest.approx(0.2)
+    with pytest.raises(ValueError, match="rows: expected one run of fixed for each seed, got 15 for 5 seeds"):
+        results.by_seed(rows, "fixed", 500, "bleu")
+
+
+def test_own_rates_need_the_runs_that_the_sweep_lacks() -> None:
+    tried = sweep.rate_grid()
+    assert len(tried) == len(set(tried)) == 76 and {run.rate for run in tried} == set(RATES) - {RATE}
+    assert {run.seed for run in tried} == set(TUNED_ON) and {run.design for run in tried} == set(TUNED)
+    own = sweep.own_rate_grid(rated({"fixed": 0.016}, orthogonal={0.004: 60.0}), [500, 1500], [2, 3])
+    assert {(run.design, run.rate) for run in own} == {("fixed", 0.016), ("orthogonal", 0.004)} and len(own) == 8
+    assert sweep.own_rate_grid(rated({})) == []
+
+
+def test_the_command_tries_rates_first_and_then_runs_the_best_ones(tmp_path: Path, monkeypatch, capsys) -> None:
+    def at_once(settings: training.Settings, device: str) -> dict:
+        loss = {"fixed": -settings.rate, "orthogonal": math.inf}.get(settings.design, settings.rate - 1)
+        measured = dict.fromkeys(TABLE.columns, 0) | {"validation_best": loss, "bleu": -1.0, "device": device}
+        return measured | dataclasses.asdict(settings)
+
+    monkeypatch.setattr(sweep, "SWEEP", dataclasses.replace(SWEEP, run=at_once))
+    out = tmp_path / "rates.csv"
+    call = ["--own-rates", "--out", str(out), "--backend", "sequential", "--pairs", "1500", "--seeds", "2", "3"]
+    assert main(call) == 0
+    said = capsys.readouterr().out
+    assert "12 new runs" in said and "4 new runs" in said
+    runs = [(row["design"], row["seed"], row["rate"]) for row in TABLE.read(out)]
+    best = {"learned": 0.004, "fixed": 0.016}  # and of orthogonal heads the common one
+    assert [run for run in runs if run[1] > 1] == [(name, seed, best[name]) for name in best for seed in (2, 3)]
+    for wrong in (["--steps", "4"], ["--parts", "extra"], ["--pairs", "20"]):
+        assert main([*call, *wrong]) != 0
+        assert "own-rates: expected no --parts" in capsys.readouterr().err
+
+
 # --- the shipped table and the verdicts ----------------------------------------------------------
 
 
@@ -506,6 +581,19 @@ def test_the_shipped_table_is_the_one_of_its_record() -> None:
     wanted = {(run.design, run.pairs, run.hidden, run.seed) for run in sweep.grid(seeds=results.complete_seeds(rows))}
     assert wanted <= {(row["design"], row["pairs"], row["hidden"], row["seed"]) for row in rows}
     assert TABLE.read(path) == rows
+
+
+def test_the_shipped_rates_are_what_each_design_needs_at_its_own_rates() -> None:
+    rows, main_rows = results.load_rates(), results.load_results()
+    runs = {training.Settings(**{name: row[name] for name in TABLE.settings}) for row in rows}
+    sizes = sorted({run.pairs for run in runs})
+    tried, both = sweep.rate_grid(sizes), [*main_rows, *rows]
+    assert runs == {*tried, *sweep.own_rate_grid(both, sizes)} and len(runs) == len(rows) and len(runs) > len(tried)
+    assert not runs & {training.Settings(**{name: row[name] for name in TABLE.settings}) for row in main_rows}
+    for by in results.CHOICES:
+        own = results.at_own_rates(both, by)
+        assert results.complete_seeds(own) == list(SEEDS)
+        assert {(row["design"], row["pairs"]): row["rate"] for row in own} == results.chosen_rates(both, by)
 
 
 @pytest.mark.parametrize("gone", [[("fixed", 0)], [("fixed", 0), ("learned", 4)]])

@@ -42,7 +42,7 @@ SPECTRA = {
 AT_THE_EDGE = {
     "attention.entropy", "attention.jacobian_norm", "mixing.dobrushin", "mixing.doeblin", "mixing.distances_to_limit",
     "mixing.log_distances",
-    "spectrum.norm_bounds",
+    "spectrum.norm_bounds", "sinks.without_key",
 }  # fmt: skip
 
 

@@ -70,6 +70,7 @@ KINDS = {
     "spectrum": (OF_A_STACK, "row_stochastic square norm_bounds eigenvalues eigenvector_condition log_determinant"),
     "mixing": (OF_A_STACK, "dobrushin doeblin"),
     "patterns": (OF_A_STACK, "masked_weights renormalised"),
+    "sinks": (OF_A_STACK, "sink_weight without_key"),
     "rank": (FALLING, "effective_rank entropy_rank stable_rank"),
 }
 CHOSEN: dict[str, dict[str, Callable[[], Any]]] = {
@@ -130,7 +131,7 @@ SHAPELESS = {
     ("sweeps.tables.exact", "return"): "a cell of a table, number or word",
     ("sweeps.tables.rounded", "return"): "a cell of a table, number or word",
     ("recall.sweep.grid", "fixed"): "fields of Settings",
-    ("translation.sweep.grid", "fixed"): "fields of Settings",
+    **{(f"translation.sweep.{name}", "fixed"): "fields of Settings" for name in ("grid", "rate_grid", "own_rate_grid")},
 }  # fmt: skip
 #: Here dict[str, Any] is a row of a table, from a column's name to a number or a word.
 TABLES = (

@@ -364,7 +364,7 @@ A line.
 ::::
 
 :::{paragraph} 5.1 p2
-An opinion. {mark}`5.1/opinion`
+An opinion on $x$. {mark}`5.1/opinion`
 :::
 
 ```{more} 5.1
@@ -411,7 +411,11 @@ def test_a_page_to_read_along_is_made(tmp_path):
         ("5.1/wrong: refuted", "chapters/c.html#claim-5.1-wrong", "verdict-refuted"),
         ("5.1/opinion: not decided", "chapters/c.html", "verdict-not-decided"),
     ]
-    assert "One.\u00a0<a" in html, "a mark stays beside its sentence"
+    assert [str(kept).partition("<a")[0] for kept in page.select(".with-mark")] == [
+        '<span class="with-mark">One.\u00a0',
+        '<span class="with-mark">Two.\u00a0',
+        '<span class="with-mark"><span class="kept"><math><mi>x</mi></math>.</span>\u00a0',
+    ], "a mark stays beside the last word of its sentence, or its last formula"
     assert words(page, ".holds-instead") == ["refuted wrong conclusion 一句: it is three."]
     assert words(page, ".eqno") == ["(5.1.5)"] and 'id="equation-5.1.5"' not in html
     assert words(page, "figure figcaption") == ["A line. ( Fig. 1 )"] and page.select_one('img[alt="A line."]')

@@ -18,13 +18,15 @@ from conftest import ROOT
 from playwright.sync_api import Browser, Locator, Page
 
 from attnlab.experiments.sparse_rows import mean_sparsity
-from attnlab.heads import load_heads
+from attnlab.heads import load_heads, load_pretrained
 from attnlab.heads.example import HEAD, LAYER, four_tokens
 from attnmath import sparsity
+from attnmath.fixed_attention.reachability import layers_to_reach, reach
 from attnmath.linear_cost.random_features import variance
 from attnmath.linear_cost.random_features.maps import positive
+from attnmath.linear_cost.random_features.optimal import optimal_coefficient
 from attnmath.linear_cost.random_features.performer import kernel_estimate
-from attnmath.matrix import rank
+from attnmath.matrix import mixing, patterns, rank
 from attnmath.operator import attention
 
 sys.path.insert(0, str(ROOT / "_ext"))
@@ -32,10 +34,12 @@ sys.path.insert(0, str(ROOT / "_ext"))
 import interactive
 from interactive import pictures, tables
 
-FORMULAS = (ROOT / "_ext" / "interactive" / "assets" / "formulas.js").read_text(encoding="utf-8")
+FORMULAS = "".join((interactive.ASSETS / name).read_text(encoding="utf-8") for name in ("formulas.js", "matrices.js"))
 #: Some forty operations, each rounded by half an ulp, and functions that are right to a few ulps; exp turns an ulp of
 #: its exponent, at most 225, into so many ulps.
 TOLERANCE = 1e-12
+#: Singular values are right to some ulps of the largest, and what is made of the smallest ones with them.
+OF_SPECTRA = {"singularValues", "entropyRank", "product"}
 
 
 # --- formulas ------------------------------------------------------------------------------------
@@ -71,7 +75,58 @@ def cases() -> dict[str, tuple[list[tuple[Any, ...]], Any]]:
         ),
         "positiveVariance": (along, variance.positive_variance(x, y, relative=True)),
         "pairVariance": (along, variance.hyperbolic_variance(x, y, relative=True)),
-    }
+        "bestVariance": (
+            [(norm, 2) for norm in norms.tolist()],
+            [variance.gerf_variance(u, v, float(optimal_coefficient(norm**2 / 2)), relative=True)
+             for u, v, norm in zip(x, y, norms, strict=True)],
+        ),
+        **of_matrices(rng),
+    }  # fmt: skip
+
+
+def of_matrices(rng: np.random.Generator) -> dict[str, tuple[list[tuple[Any, ...]], Any]]:
+    """Return the same for the formulas of matrices."""
+    scores = rng.normal(size=(6, 7, 7)) * np.geomspace(0.3, 5, 6)[:, None, None]
+    masks = np.stack([patterns.window_mask(7, 2), np.tri(7, dtype=bool)] * 3)
+    A = np.stack(
+        [attention.attention_weights(S, np.eye(7), scale=1.0, mask=mask) for S, mask in zip(scores, masks, strict=True)]
+    )
+    sigma = rank.singular_values(A)
+    of_sigma, of_A = ([(one,) for one in array.tolist()] for array in (sigma, A))
+    sizes = [(n, size) for n in (5, 12) for size in (1, 3)]
+    strided = [patterns.factorised_strided(11, stride) for stride in (2, 3)]
+    fixed = [patterns.factorised_fixed(11, stride, 1) for stride in (2, 3)]
+    hub = patterns.window_mask(12, 1) | patterns.hub_mask(12, 1)
+    return {
+        "product": (list(zip(A[:3].tolist(), A[3:].tolist(), strict=True)), A[:3] @ A[3:]),
+        "attention": (list(zip(scores.tolist(), masks.tolist(), strict=True)), A),
+        "singularValues": (of_A, sigma),
+        "entropyRank": (of_sigma, rank.entropy_rank(sigma)),
+        "stableRank": (of_sigma, rank.stable_rank(sigma)),
+        "effectiveRank": ([(one, 0.1) for one in sigma.tolist()], rank.effective_rank(sigma, 0.1)),
+        "numericalRank": ([([3.0, 1.0, 1e-17],), ([1.0, 0.5, 0.25],)], [2, 3]),
+        "dobrushin": (of_A, mixing.dobrushin(A)),
+        "causal": ([(4,)], [np.tri(4)]),
+        "both": ([([[True, False]], [[True, True]])], [[[1, 0]]]),
+        "either": ([([[True, False]], [[False, False]])], [[[1, 0]]]),
+        **{name: (sizes, [make(*size) for size in sizes]) for name, make in (
+            ("windowMask", patterns.window_mask), ("stridedMask", patterns.strided_mask),
+            ("blockMask", patterns.block_mask), ("hubMask", patterns.hub_mask))},
+        "factorisedStrided": ([(11, 2), (11, 3)], strided),
+        "factorisedFixed": ([(11, 2, 1), (11, 3, 1)], fixed),
+        "halvingMask": ([(n,) for n in (13,)], [patterns.halving_mask(13)]),
+        "layersNeeded": ([([mask.tolist() for mask in pair], 2) for pair in (*strided, *fixed, (hub, hub))],
+                         [needed(pair) for pair in (*strided, *fixed, (hub, hub))]),
+    }  # fmt: skip
+
+
+def needed(pair: tuple[Any, Any]) -> Any:
+    """Return for each pair through how many of two layers the second position reaches the first; inf for neither."""
+    one, two = (reach(np.stack(pair[:layers]), residual=True) for layers in (1, 2))
+    found = np.where(two, 2.0, np.inf)
+    found[one] = 1
+    np.fill_diagonal(found, 0)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +143,14 @@ def disagreeing(page: Page, formulas: str) -> list[str]:
     names = "(all) => Object.entries(all).map(([name, of]) => [name, of.map((one) => attentionFormulas[name](...one))])"
     got = dict(page.evaluate(names, arguments))
     return [
-        name
-        for name, (_, expected) in cases().items()
-        if not np.allclose(np.array(got[name], float), expected, rtol=TOLERANCE, atol=0)
+        name for name, (_, expected) in cases().items() if not agree(got[name], expected, absolute=name in OF_SPECTRA)
     ]
+
+
+def agree(got: Any, expected: Any, *, absolute: bool) -> bool:
+    """Whether numbers are those expected. Their shapes may differ."""
+    pairs = [(np.array(one, float), np.array(of, float)) for one, of in zip(got, expected, strict=True)]
+    return all(np.allclose(one, of, rtol=TOLERANCE, atol=TOLERANCE if absolute else 0) for one, of in pairs)
 
 
 def test_formulas_agree_with_the_package(blank):
@@ -105,6 +164,12 @@ def test_formulas_agree_with_the_package(blank):
         ("2 * Math.sinh", "Math.sinh", "pairVariance"),
         ("yi * others[i]", "yi * yj", "jacobianNorm"),
         ("(value - top) / temperature", "value - top", "softmax"),
+        ("cosine * (v[k] + tangent * u[k])", "cosine * (v[k] - tangent * u[k])", "singularValues"),
+        (">= (1 - epsilon) * total(sigma)", "> epsilon * total(sigma)", "effectiveRank"),
+        ("Math.abs(value - v[k]))) / 2", "Math.abs(value - v[k])))", "dobrushin"),
+        ("i >= j && i - j <= stride", "i >= j && i - j < stride", "factorisedStrided"),
+        ("(16 * A * A) / (1 - 8 * A)", "(16 * A * A) / (1 - 4 * A)", "bestVariance"),
+        ("before[a][j] < Infinity", "needed[a][j] < Infinity", "layersNeeded"),
     ],
 )
 def test_a_formula_with_a_mistake_disagrees(blank, right, wrong, name):
@@ -146,16 +211,35 @@ def test_table_of_estimates(table):
     assert by_table != pytest.approx(np.quantile(of_estimates, tables.QUANTILES) * 1.01, rel=1e-3)
 
 
-def test_table_of_a_trained_head(table):
-    found = table(f"spectra-{LAYER + 1}")
-    one = len(found["temperatures"]) // 2
-    assert found["temperatures"][one] == 1
-    sigma = rank.singular_values(load_heads("sentence").weights()[LAYER, HEAD])
-    by_table = 10 ** (np.array(found["sigma"][HEAD][one]) / 1000)
-    shown = by_table > 1e-4
-    assert by_table[shown] == pytest.approx(sigma[shown], rel=10**0.0006 - 1)
-    assert by_table[shown] != pytest.approx(sigma[shown] * 1.01, rel=10**0.0006 - 1)
-    assert found["entropy"][HEAD][one] == pytest.approx(rank.entropy_rank(sigma), rel=1e-2)
+@pytest.mark.parametrize(("key", "causal"), [("encoder", False), ("small", True), ("pretrained", True)])
+def test_tables_of_trained_heads(table, key, causal):
+    (model,) = (one for one in table("models") if one["key"] == key)
+    heads = load_heads("sentence") if key == "encoder" else tables.models()[key][1]
+    assert (model["causal"], model["layers"], model["heads"]) == (causal, heads.layers, heads.heads)
+    assert len(model["tokens"]) == heads.n == tables.TOKENS
+    layer, head = (number - 1 for number in model["start"])
+    rows = table(f"heads-{key}-{layer + 1}")["scores"][head]
+    assert [len(row) for row in rows] == ([*range(1, 19)] if causal else [18] * 18)
+    A = heads.weights()[layer, head]
+    np.testing.assert_allclose(attention.softmax(rows[-1]), A[-1], atol=1e-3)  # scores have three places
+    assert not np.allclose(attention.softmax(np.array(rows[-1]) * 1.1), A[-1], atol=1e-3)
+
+
+def test_a_shorter_text_of_a_causal_model_has_the_same_heads():
+    whole = load_pretrained()
+    np.testing.assert_allclose(tables.models()["pretrained"][1].weights(), whole.weights()[:, :, :18, :18], atol=1e-12)
+
+
+def test_table_of_products(table):
+    found = table("widths")
+    for one in found["drawn"]:  # the spread of a sample of 32,760 products: five standard errors
+        assert one["deviations"][0] == pytest.approx(np.sqrt(one["width"]), rel=5 / np.sqrt(2 * tables.PRODUCTS) * 3)
+        assert sum(one["plain"]) == pytest.approx(1, abs=0.01)
+    Q, K = (getattr(load_heads("sentence"), name) for name in "QK")
+    scores = (Q @ np.swapaxes(K, -1, -2))[:, :, 1:]
+    assert found["trained"][0]["deviations"][0] == pytest.approx(scores.std(), rel=1e-3)
+    saturated = (attention.softmax(scores / np.sqrt(32)).max(axis=-1) > tables.SATURATED).mean()
+    assert found["trained"][0]["saturated"][1] == pytest.approx(saturated, rel=1e-2)
 
 
 # --- the directive ---------------------------------------------------------------------------------
@@ -211,7 +295,7 @@ def test_figures_follow_the_arrow_keys(browser, address):
 
     row = come_alive(page, "row")
     press(row, "temperature T", "ArrowLeft", 4)  # a fifth of a power of ten
-    press(row, "score of took", "ArrowRight")
+    press(row, "score of took", "ArrowRight", 5)
     T, scores = 10**-0.2, S[3] + np.array([0, 0.5, 0, 0]) / np.sqrt(2)
     p = attention.softmax(scores, temperature=T)
     norm = attention.jacobian_norm(p)
@@ -264,6 +348,47 @@ def test_figures_follow_the_arrow_keys(browser, address):
     errors = [np.sqrt(one / m), *(np.sqrt(2 * of_pair / m) for of_pair in two)]
     assert shown(features) == pytest.approx(errors, rel=5.1e-3)
 
+    widths = come_alive(page, "widths")
+    press(widths, "width d_k", "ArrowRight")
+    drawn = {one["width"]: one for one in tables.tables()["widths"]["drawn"]}
+    assert shown(widths)[0] == pytest.approx(drawn[32]["deviations"][0], abs=5e-3)
+    widths.get_by_label("queries and keys").select_option("pretrained decoder, width 64")
+    assert shown(widths, 1)[0] == pytest.approx(tables.tables()["widths"]["trained"][2]["deviations"][1], abs=5e-3)
+    assert widths.get_by_label("width d_k", exact=True).is_disabled()
+
+    mask = come_alive(page, "mask")
+    mask.get_by_label("model").select_option("pretrained decoder")
+    mask.get_by_label("first token").select_option("left out")
+    mask.get_by_label("mask", exact=True).select_option("window")
+    layer, head = tables.models()["pretrained"][2]
+    A = tables.models()["pretrained"][1].weights()[layer, head, 1:, 1:]
+    A, window = A / A.sum(axis=1, keepdims=True), patterns.window_mask(17, 2)
+    behind = A * window / (A * window).sum(axis=1, keepdims=True)
+    numbers = [[rank.numerical_rank(M).rank, rank.effective_rank(rank.singular_values(M), 0.1),
+                rank.entropy_rank(rank.singular_values(M))] for M in (behind, A)]  # fmt: skip
+    page.wait_for_function("e => e.textContent.includes('17')", arg=mask.locator("table").last.element_handle())
+    for column, (expected, kept) in enumerate(zip(numbers, [(A * window).sum() / 17, 1], strict=True)):
+        assert shown(mask, column) == pytest.approx([*expected, kept], abs=0.011)
+
+    powers = come_alive(page, "powers")
+    press(powers, "passes k", "ArrowRight", 2)
+    A = attention.softmax(load_heads("sentence").scores()[LAYER, HEAD])
+    assert shown(powers)[0] == pytest.approx(mixing.dobrushin(np.linalg.matrix_power(A, 3)), rel=1e-2)
+
+    reached = come_alive(page, "reach")
+    press(reached, "width, stride or block", "ArrowRight")
+    turns = np.stack(patterns.factorised_strided(48, 8))
+    lower = np.tri(48, dtype=bool)
+    share = reach(turns, residual=True)[lower].mean()
+    entries = turns.sum() / 48 / 2
+    assert shown(reached) == pytest.approx([entries, share, 48, layers_to_reach(turns, lower)], abs=0.051)
+
+    kernel = come_alive(page, "kernel")
+    press(kernel, "first of x", "ArrowRight")
+    x, y = np.add(pictures.VECTORS, [[0.1, 0], [0, 0]])
+    one = variance.positive_variance(x, y, relative=True), variance.hyperbolic_variance(x, y, relative=True)
+    assert shown(kernel)[:2] == pytest.approx(one, rel=6e-3)
+
     # Both themes, paper, a narrow window: nothing goes wrong, and charts take the theme's colours.
     colour = "canvas => Chart.getChart(canvas).options.scales.x.ticks.color"
     light = row.locator("canvas").evaluate(colour)
@@ -276,6 +401,96 @@ def test_figures_follow_the_arrow_keys(browser, address):
     assert row.locator("img").is_visible()
     assert not row.locator(".interactive-live").is_visible()
     assert watch.problems == []
+    page.close()
+
+
+# --- questions, links, handles ---------------------------------------------------------------------
+
+
+def test_a_link_brings_back_what_was_moved_and_reset_takes_it_away(browser, address):
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.goto(f"{address}play.html", wait_until="domcontentloaded")
+    mask = come_alive(page, "mask")
+    mask.get_by_label("model").select_option("small decoder")
+    press(mask, "layer", "Home")
+    mask.get_by_role("button", name="Copy link").click()
+    page.wait_for_url("**mask.model=1**#fig-play-mask-here")
+    before, link = shown(mask), page.url
+    page.goto("about:blank")
+    page.goto(link, wait_until="domcontentloaded")
+    mask = come_alive(page, "mask")
+    page.wait_for_function("e => e.textContent !== ''", arg=mask.locator("tbody td").last.element_handle())
+    assert shown(mask) == before and mask.get_by_label("layer", exact=True).input_value() == "1"
+    assert mask.get_by_label("layer", exact=True).get_attribute("max") == "4"
+    mask.get_by_role("button", name="Reset").click()
+    page.wait_for_function("() => !location.search.includes('mask.')")
+    assert mask.get_by_label("layer", exact=True).get_attribute("max") == "6"
+    page.goto(f"{address}play.html?mask.model=nonsense&mask.layer=99&other=1", wait_until="domcontentloaded")
+    mask = come_alive(page, "mask")
+    assert mask.get_by_label("layer", exact=True).input_value() == "6"
+    page.close()
+
+
+@pytest.mark.parametrize("kind", pictures.FIGURES)
+def test_a_guess_is_answered_by_what_the_figure_then_shows(browser, address, kind):
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.goto(f"{address}play.html", wait_until="domcontentloaded")
+    figure = come_alive(page, kind)
+    page.wait_for_function("e => e.textContent !== ''", arg=figure.locator("tbody td").last.element_handle())
+    at_rest = {column: shown(figure, column) for column in range(2) if kind != "reach" or column == 0}
+    choices = figure.locator(".interactive-question button")
+    choices.first.click()
+    right = figure.locator(".interactive-question button.is-right")
+    assert right.count() == 1 and choices.count() in (2, 3)
+    said = figure.locator(".interactive-question p").last
+    first = choices.first.inner_text() == right.inner_text()
+    assert said.inner_text().startswith("Yes. " if first else f"No: {right.inner_text()}.")
+    page.wait_for_timeout(300)
+    assert AFTER[kind](at_rest, {column: shown(figure, column) for column in at_rest})
+    page.close()
+
+
+#: What has to be true of the numbers, by column, before and after the answer, if the answer is right.
+AFTER = {
+    "row": lambda old, new: new[0][1] == 0.5,
+    "rows": lambda old, new: old[0][0] == new[0][0] and old[1][0] != new[1][0],
+    "laws": lambda old, new: old[0][0] == new[0][0] and old[0][1] != new[0][1] and old[0][2] != new[0][2],
+    "spectrum": lambda old, new: new[0][0] < old[0][0] < 2.5,  # lower at 5; the picture has more than 2.5 between
+    "features": lambda old, new: new[1][0] > 1e5 * old[1][0],
+    "widths": lambda old, new: new[0][0] == pytest.approx(4 * old[0][0], rel=0.02),
+    "mask": lambda old, new: new[0][2] > old[0][2] and new[0][2] > new[1][2],
+    "powers": lambda old, new: new[0][0] < 1e-5,
+    "reach": lambda old, new: new[0][2] == 15,
+    "kernel": lambda old, new: max(new[0][0], new[0][1]) < new[0][2],
+}
+
+
+def test_bars_and_points_are_dragged(browser, address):
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.goto(f"{address}play.html", wait_until="domcontentloaded")
+    at = """(canvas, [dataset, index]) => {
+        const point = Chart.getChart(canvas).getDatasetMeta(dataset).data[index];
+        const { left, top } = canvas.getBoundingClientRect();
+        return [left + point.x, top + point.y];
+    }"""
+
+    def drag(figure: Locator, canvas: int, point: list[int], by: tuple[float, float]) -> None:
+        x, y = figure.locator("canvas").nth(canvas).evaluate(at, point)
+        page.mouse.move(x, y + 1)
+        page.mouse.down()
+        page.mouse.move(x + by[0], y + by[1], steps=4)
+        page.mouse.up()
+
+    row = come_alive(page, "row")
+    before = row.get_by_label("score of took", exact=True).input_value()
+    drag(row, 0, [0, 1], (0, -60))
+    assert float(row.get_by_label("score of took", exact=True).input_value()) > float(before)
+    kernel = come_alive(page, "kernel")
+    kernel.scroll_into_view_if_needed()
+    before = float(kernel.get_by_label("first of x", exact=True).input_value())
+    drag(kernel, 0, [0, 1], (30, 0))
+    assert float(kernel.get_by_label("first of x", exact=True).input_value()) > before
+    assert kernel.get_by_label("first of y", exact=True).input_value() == "0.8"
     page.close()
 
 

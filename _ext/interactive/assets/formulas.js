@@ -96,8 +96,16 @@
   const positiveVariance = (norm) => Math.expm1(norm * norm);
   const pairVariance = (norm) => 2 * Math.sinh((norm * norm) / 2) ** 2; // cosh(norm^2) - 1
 
+  // The same with the coefficient A that has the least variance for a pair of d components, FAVOR++.
+  function bestVariance(norm, d) {
+    const s = (norm * norm) / d;
+    const root = Math.sqrt((2 * s + 1) ** 2 + 8 * s);
+    const A = s < 0.5 ? -s / (1 - 2 * s + root) : (1 - 2 * s - root) / 16;
+    return Math.expm1((d / 2) * Math.log1p((16 * A * A) / (1 - 8 * A)) + (norm * norm) / (1 - 8 * A));
+  }
+
   window.attentionFormulas = {
     softmax, entropy, softmaxJacobian, jacobianNorm, sparsity, effectiveSupport, squaredRelu, normalCdf,
-    reluSquaredSparsity, identitySparsity, exponentialSparsity, linearSparsity, positiveVariance, pairVariance,
+    reluSquaredSparsity, identitySparsity, exponentialSparsity, linearSparsity, positiveVariance, pairVariance, bestVariance,
   };
 })();

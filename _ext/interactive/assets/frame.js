@@ -86,12 +86,14 @@
     options.plugins.legend.labels.color = text;
   }
 
-  const repaint = new MutationObserver(() =>
+  const heats = new Set(); // functions that draw a matrix again
+  const repaint = new MutationObserver(() => {
     charts.forEach((chart) => {
       paint(chart.config);
       chart.update("none");
-    }),
-  );
+    });
+    heats.forEach((draw) => draw());
+  });
   repaint.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
 
   // An axis with a title. Of a logarithmic one only the powers of ten are labelled, or the values that are named.
@@ -163,6 +165,73 @@
     chart.update("none");
   }
 
+  // A picture of a matrix: the larger an entry is, from 0 to 1, the stronger its colour. It is as sharp as the screen.
+  function heat(place, description) {
+    const canvas = element("canvas", { role: "img", "aria-label": description });
+    place.append(element("div", { class: "interactive-chart interactive-matrix" }, canvas));
+    let shares = [];
+    function draw() {
+      const dark = document.documentElement.dataset.theme === "dark";
+      const side = (canvas.width = canvas.height = Math.round(canvas.clientWidth * window.devicePixelRatio) || 300);
+      const ink = canvas.getContext("2d");
+      ink.fillStyle = HUES[dark ? "dark" : "light"].blue;
+      const cell = side / shares.length;
+      shares.forEach((row, i) =>
+        row.forEach((share, j) => {
+          ink.globalAlpha = Math.max(0, Math.min(1, share));
+          const [left, top, right, bottom] = [j, i, j + 1, i + 1].map((edge) => Math.round(edge * cell));
+          ink.fillRect(left, top, right - left, bottom - top);
+        }),
+      );
+    }
+    heats.add(draw);
+    new ResizeObserver(draw).observe(canvas);
+    return (matrix) => {
+      shares = matrix;
+      draw();
+    };
+  }
+
+  // Let points of a chart be dragged, by mouse or finger. `handles` gives the datasets whose points are handles, `moved`
+  // takes the number of the dataset, that of the point, and where it is in the units of the axes. A finger that begins
+  // beside the handles scrolls the page as ever.
+  function draggable(chart, handles, moved) {
+    const { canvas } = chart;
+    let held = null;
+    const nearest = (event) => {
+      const touch = event.touches?.[0] ?? event;
+      const { left, top } = canvas.getBoundingClientRect();
+      const [x, y] = [touch.clientX - left, touch.clientY - top];
+      const points = handles.flatMap((dataset) =>
+        chart.getDatasetMeta(dataset).data.map((point, index) => {
+          // A bar is held anywhere above its foot, a point near its middle.
+          const bar = point.width !== undefined;
+          const far = bar ? Math.abs(x - point.x) - point.width / 2 : Math.hypot(x - point.x, y - point.y);
+          return { dataset, index, radius: point.options.radius, far: bar && y > point.base ? Infinity : far };
+        }),
+      );
+      return points.filter(({ far, radius }) => far < 18 && radius !== 0).sort((a, b) => a.far - b.far)[0] ?? null;
+    };
+    const follow = (event) => {
+      const { left, top } = canvas.getBoundingClientRect();
+      const { x, y } = chart.scales;
+      const at = { x: x.getValueForPixel(event.clientX - left), y: y.getValueForPixel(event.clientY - top) };
+      moved(held.dataset, held.index, at);
+    };
+    canvas.addEventListener("touchstart", (event) => nearest(event) && event.preventDefault(), { passive: false });
+    canvas.addEventListener("pointerdown", (event) => {
+      held = nearest(event);
+      if (!held) return;
+      canvas.setPointerCapture(event.pointerId);
+      follow(event);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (held) follow(event);
+      else canvas.style.cursor = nearest(event) ? "grab" : "";
+    });
+    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (held = null));
+  }
+
   // --- the frame of a figure: controls, charts, numbers --------------------------------------------
 
   let count = 0;
@@ -174,6 +243,14 @@
     if (options) input.append(...options.map((text, k) => element("option", { value: k }, text)));
     const made = {
       key,
+      start: value,
+      position: () => Number(input.value),
+      // Other ends of a slider, whose position stays between them. One that has nothing to choose is out of use.
+      limit(low, high) {
+        [input.min, input.max] = [low, high];
+        input.disabled = low === high;
+        made.put(input.value);
+      },
       box: element("div", { class: "interactive-control" }, element("label", { for: id }, label), input),
       get: () => of(Number(input.value)),
       put(position) {
@@ -205,33 +282,97 @@
     return (values) => values.forEach((of_row, i) => of_row.forEach((text, j) => (cells[i][j].textContent = text)));
   }
 
-  async function takeOver(figure, make) {
+  // Where the reader has moved the figures to, in the address of the page: KIND.CONTROL=POSITION for each control that
+  // is not where it began.
+  const address = () => new URLSearchParams(window.location.search);
+  function remember(kind, controls) {
+    const known = address();
+    for (const { key, position, start } of controls) {
+      if (Math.abs(position() - start) < 1e-9) known.delete(`${kind}.${key}`);
+      else known.set(`${kind}.${key}`, Number(position().toPrecision(6)));
+    }
+    const query = known.size ? `?${known}` : "";
+    window.history.replaceState(window.history.state, "", `${window.location.pathname}${query}${window.location.hash}`);
+  }
+  function recall(kind, controls, put) {
+    const known = address();
+    for (const { key } of controls) {
+      const position = parseFloat(known.get(`${kind}.${key}`));
+      if (Number.isFinite(position)) put(key, position);
+    }
+  }
+
+  // A question that the reader answers before the figure moves to where it can be seen.
+  function question({ ask, options, right, because }, reveal) {
+    const said = element("p", { "aria-live": "polite" });
+    const buttons = options.map((text, k) => {
+      const button = element("button", { type: "button" }, text);
+      button.addEventListener("click", () => {
+        const verdict = k === right ? "Yes." : `No: ${options[right]}.`;
+        said.textContent = `${verdict} ${because}`;
+        buttons.forEach((other, j) => other.classList.toggle("is-right", j === right));
+        reveal();
+      });
+      return button;
+    });
+    const choice = element("div", { role: "group", "aria-label": "Your guess" }, ...buttons);
+    return element("div", { class: "interactive-question" }, element("p", {}, `Guess first. ${ask[0].toUpperCase()}${ask.slice(1)}`), choice, said);
+  }
+
+  async function takeOver(figure, kind, make) {
     await Promise.all([load("chart.umd.js"), ...make.tables.map(table)]);
     const [controls, panels, results] = ["controls", "charts", "results"].map((name) =>
       element("div", { class: `interactive-${name}` }),
     );
     const status = element("p", { class: "visually-hidden", "aria-live": "polite" });
     const reset = element("button", { type: "button", class: "interactive-reset" }, "Reset");
+    const link = element("button", { type: "button", class: "interactive-reset" }, "Copy link");
     const frame = { class: "interactive-live", role: "group", "aria-label": make.name };
-    const live = element("div", frame, controls, panels, results, status);
+    const put = (key, position) => {
+      all[key].put(position);
+      changed(key);
+    };
+    const reveal = () => Object.entries(make.guess.state).forEach(([key, position]) => put(key, position));
+    const guess = make.guess ? [question(make.guess, reveal)] : [];
+    const live = element("div", frame, ...guess, controls, panels, results, status);
     let timer;
     const all = {};
     const state = () => Object.fromEntries(Object.values(all).map((c) => [c.key, c.get()]));
     async function changed(key) {
-      make.changed?.(key, state(), (other, value) => all[other].put(value));
+      make.changed?.(key, state(), (other, value) => all[other].put(value), (other, ...ends) => all[other].limit(...ends));
       const summary = await update(state());
       clearTimeout(timer); // said once the reader has come to rest
-      if (key) timer = setTimeout(() => (status.textContent = summary), 700);
+      if (!key) return;
+      timer = setTimeout(() => {
+        status.textContent = summary;
+        remember(kind, Object.values(all));
+      }, 700);
     }
     for (const described of make.controls()) all[described.key] = control(described, changed);
-    controls.append(...Object.values(all).map((c) => c.box), reset);
+    controls.append(...Object.values(all).map((c) => c.box), element("div", { class: "interactive-ends" }, reset, link));
     reset.addEventListener("click", () => {
-      Object.values(all).forEach((c) => c.reset());
+      // What decides the ends of others comes first.
+      Object.values(all).forEach((c) => {
+        c.reset();
+        make.changed?.(c.key, state(), () => {}, (other, ...ends) => all[other].limit(...ends));
+      });
       changed("reset");
+    });
+    link.addEventListener("click", async () => {
+      remember(kind, Object.values(all));
+      const here = `${window.location.href.split("#")[0]}#${figure.id}`;
+      window.history.replaceState(window.history.state, "", here);
+      await window.navigator.clipboard?.writeText(here).catch(() => {});
+      link.textContent = "Link is in the address bar";
+      setTimeout(() => (link.textContent = "Copy link"), 2000);
     });
     figure.insertBefore(live, figure.querySelector("figcaption"));
     figure.classList.add("is-live");
-    const update = make.build(panels, results);
+    const update = make.build(panels, results, put);
+    recall(kind, Object.values(all), (key, position) => {
+      all[key].put(position);
+      make.changed?.(key, state(), () => {}, (other, ...ends) => all[other].limit(...ends));
+    });
     await changed();
   }
 
@@ -243,7 +384,7 @@
           if (!isIntersecting) continue;
           nearby.unobserve(target);
           const kind = Object.keys(figures).find((name) => target.classList.contains(`interactive-${name}`));
-          if (kind) takeOver(target, figures[kind]);
+          if (kind) takeOver(target, kind, figures[kind]);
         }
       },
       { rootMargin: "600px" },
@@ -251,7 +392,20 @@
     document.querySelectorAll("figure.interactive").forEach((figure) => nearby.observe(figure));
   }
 
+  // --- what describes a control -----------------------------------------------------------------
+
+  const slider = (key, label, [min, max, step], value, more) => ({ key, label, min, max, step, value, ...more });
+  const hundredths = { show: (v) => fixed(v, 2) };
+  const short = (v) => String(Number(v.toPrecision(2)));
+  const logarithmic = (label, key, min, max, value) =>
+    slider(key, label, [min, max, 0.05], value, { of: (v) => 10 ** v, show: short });
+  // A slider over the values of a table, which begins at the one with this number.
+  const among = (values, key, label, value, show) =>
+    slider(key, label, [0, values.length - 1, 1], value, { of: (k) => values[k], show });
+  const level = (from, to, y) => curve([from, to], () => y);
+
   window.attentionFrame = {
-    fixed, brief, interpolated, table, axis, line, marker, chart, curve, set, numbers, begin,
+    fixed, brief, short, interpolated, table, axis, line, marker, chart, heat, draggable, curve, set, numbers, begin,
+    slider, hundredths, logarithmic, among, level,
   };
 })();

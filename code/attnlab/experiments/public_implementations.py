@@ -39,7 +39,9 @@ BETWEEN = (32, 48, 96, 128, 192, 384, 512, 768)
 SHUFFLED = (32, 256)
 #: Sizes m on all heads at hand, and their lengths in tokens.
 HEAD_SIZES = (32, 64, 128, 256)
-HEAD_LENGTHS = {"encoder": 304, "encoder, half": 304, "decoders": 128}
+HEAD_LENGTHS = {group: {"encoder": 304, "decoders": 128, "pretrained": 80}[group.partition(",")[0]] for group in GROUPS}
+#: The methods whose contrast is measured on all heads as they are.
+CONTRASTED = ("performer-pytorch", "attnmath aderf")
 #: The heads on which methods are compared at equal error: a method's size is the smallest from which on the median
 #: error of one half of these heads is at most the level. The other half judges it.
 RACE, LEVEL = "encoder, half", 0.15
@@ -57,6 +59,7 @@ COLUMNS = ("measure", "method", "inputs", "n", "m", "causal", "value", "standard
 MEASURES = {
     "error": ("error",),
     "head": ("error on a head",),
+    "contrasts": ("contrast on a head",),
     "matrix": ("matrix error", "contrast", "row sum"),
     "future": ("future",),
     "order": ("error shuffled",),
@@ -120,11 +123,13 @@ def tasks(lengths: Sequence[int] = LENGTHS, distributions: Sequence[str] = tuple
             if method.causal:
                 found.append(Task("future", method.name, kind, MATRIX_LENGTH, OTHERWISE if method.size else 0, True))
     for group in GROUPS:
-        n, causal = HEAD_LENGTHS[group], group == "decoders"
+        n, causal = HEAD_LENGTHS[group], public_measures.causal(group)
         for method in numeric:
             for m in HEAD_SIZES if method.size else [0]:
                 if (method.causal or not causal) and (method.size == "features" or m <= n):
                     found.append(Task("head", method.name, group, n, m, causal))
+            if method.name in CONTRASTED and not group.endswith("half"):
+                found.append(Task("contrasts", method.name, group, n, OTHERWISE, causal))
     for causal in (False, True):
         able = [method for method in methods if method.causal or not causal]
         timed = [method for method in able if method in numeric or _twin(method.name) == "attnmath expansion"]
@@ -152,6 +157,9 @@ def carry_out(task: Task, rows: Sequence[dict[str, Any]] = (), threads: int = TH
         long = task.kind == "long"
         errors = public_measures.head_errors(*given, task.causal, 1 if long else HEAD_SEEDS, judged=long)
         return [_row(MEASURES[task.kind][0], task, kind, m, value) for kind, value in errors.items()]
+    if task.kind == "contrasts":
+        contrasts = public_measures.head_contrasts(*given, task.causal, HEAD_SEEDS)
+        return [_row("contrast on a head", task, kind, m, value) for kind, value in contrasts.items()]
     if task.kind == "error":
         values = public_measures.output_error(*given, task.causal, SEEDS)
     elif task.kind == "matrix":
@@ -274,7 +282,7 @@ def _task_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the key of the task that a row comes from."""
     kind = _KINDS.get(row["measure"], "")
     inputs = "" if kind == "instance" else row["inputs"]
-    if kind in ("head", "long"):
+    if kind in ("head", "contrasts", "long"):
         inputs = public_measures.group_of(inputs)
     return (kind, row["method"], inputs, row["n"], 0 if kind in ("speed", "long") else row["m"], row["causal"])
 

@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from attnlab.experiments import public_adapters
 from attnlab.experiments.public_adapters import METHODS, imported
-from attnlab.heads import load_decoders, load_heads
+from attnlab.heads import load_decoders, load_heads, load_pretrained
 from attnlab.heads.example import HEAD, LAYER
 from attnmath.arrays import Numpy
 from attnmath.checks import flag, non_negative_integer, one_of, positive_integer
@@ -28,8 +28,11 @@ from attnmath.checks import flag, non_negative_integer, one_of, positive_integer
 #: Queries and keys: the trained head of the book's examples on the passage, its rows over and over up to n, and
 #: Gaussian directions in 64 dimensions with norms drawn from those of all heads. "half": both at half their length.
 INPUTS = ("trained", "trained, half", "gaussian", "gaussian, half")
-#: All trained heads at hand: those of the encoder on the passage, the same at half their length, those of the decoders.
-GROUPS = ("encoder", "encoder, half", "decoders")
+#: Trained heads: those of the encoder on the passage, those of the small decoders, those of the pretrained decoder on
+#: the passage, and all of them at half their length. Of heads that share a key head the first one counts.
+GROUPS = ("encoder", "encoder, half", "decoders", "decoders, half", "pretrained", "pretrained, half")
+#: Heads of each model: layers and heads, or seeds, layers and heads, or layers and key heads.
+_SHAPES = {"encoder": (6, 12), "decoders": (4, 4, 4), "pretrained": (30, 3)}
 #: Queries for which exact attention is computed, evenly spread.
 ROWS = 256
 #: Repeated calls of one method end after so many seconds; a call that takes longer than `LONG` is not repeated.
@@ -58,13 +61,14 @@ def inputs(kind: str, n: int, seed: int = 0) -> Inputs:
     the trained ones (d_k = 32), so that the kernel sees vectors of the same lengths. Each head of a group has a draw of
     the values of its own.
 
-    >>> inputs("trained", 5).Q.shape, inputs("gaussian", 5).K.shape, inputs("decoders 0.3.1", 5).V.shape
-    ((5, 32), (5, 64), (5, 24))
+    >>> [inputs(kind, 5).Q.shape for kind in ("trained", "gaussian", "decoders 0.3.1", "pretrained 29.2")]
+    [(5, 32), (5, 64), (5, 24), (5, 64)]
     """
     one_of(kind, _KINDS, "kind")
     n, seed = positive_integer(n, "n", at_most=1 << 20), non_negative_integer(seed, "seed")
     rng = np.random.default_rng(seed if kind in INPUTS else (seed, _KINDS[kind]))
-    all_heads = _at_hand("decoders" if kind.startswith("decoders") else "encoder")
+    model = kind.partition(" ")[0]
+    all_heads = _at_hand(model if model in _SHAPES else "encoder")
     if kind.startswith("gaussian"):
         Q, K = (_with_norms_of(trained, n, rng) for trained in all_heads)
     else:
@@ -79,20 +83,31 @@ def inputs(kind: str, n: int, seed: int = 0) -> Inputs:
 
 @cache
 def _at_hand(model: str) -> tuple[Numpy, Numpy]:
+    if model == "pretrained":
+        pretrained = load_pretrained("passage")
+        return pretrained.Q[:, :: pretrained.group], pretrained.K[:, :: pretrained.group]
     heads = load_decoders() if model == "decoders" else load_heads("passage")
     return heads.Q, heads.K
 
 
+def causal(group: str) -> bool:
+    """Whether the heads of a group are those of decoders.
+
+    >>> [causal(group) for group in GROUPS]
+    [False, False, True, True, True, True]
+    """
+    return not one_of(group, GROUPS, "group").startswith("encoder")
+
+
 def heads_of(group: str) -> list[str]:
-    """The inputs of a group of `GROUPS`, one for each head: layer and head, or seed, layer and head, from 0.
+    """The inputs of a group, one for each head: layer and head, seed, layer and head, or layer and key head, from 0.
 
     >>> heads_of("encoder, half")[-1], heads_of("decoders")[0], len(heads_of("decoders"))
     ('encoder 5.11, half', 'decoders 0.0.0', 64)
     """
     name, _, half = one_of(group, GROUPS, "group").partition(", ")
-    shape = (4, 4, 4) if name == "decoders" else (6, 12)
     tail = f", {half}" if half else ""
-    return [f"{name} {'.'.join(map(str, index))}{tail}" for index in np.ndindex(*shape)]
+    return [f"{name} {'.'.join(map(str, index))}{tail}" for index in np.ndindex(*_SHAPES[name])]
 
 
 def group_of(kind: str) -> str:
@@ -107,13 +122,17 @@ def group_of(kind: str) -> str:
 
 
 def choosing(kind: str) -> bool:
-    """Whether a head is of the half on which sizes are chosen (an even number in its layer), not judged.
+    """Whether a head is of the half on which sizes are chosen, and not judged.
 
-    >>> choosing("encoder 5.10"), choosing("encoder 5.11, half")
-    (True, False)
+    Its number in its layer is even, or, of the three key heads of a layer of the pretrained decoder, the sum of the
+    numbers of layer and key head.
+
+    >>> choosing("encoder 5.10"), choosing("encoder 5.11, half"), choosing("pretrained 5.1")
+    (True, False, True)
     """
-    number = one_of(kind, _KINDS, "kind").removesuffix(", half").rpartition(".")[2]
-    return kind not in INPUTS and int(number) % 2 == 0
+    name, _, index = one_of(kind, _KINDS, "kind").removesuffix(", half").partition(" ")
+    numbers = index.split(".")
+    return kind not in INPUTS and sum(map(int, numbers if name == "pretrained" else numbers[-1:])) % 2 == 0
 
 
 #: What `inputs` takes, and of a head its number, which seeds its values.
@@ -133,6 +152,13 @@ def _exact_weights(Q: Numpy, K: Numpy, rows: Numpy, causal: bool = False) -> Num
         S[rows[:, None] < np.arange(len(K))] = -np.inf
     P = np.exp(S - S.max(axis=1, keepdims=True))
     return P / P.sum(axis=1, keepdims=True)
+
+
+def _equal_weights(rows: Numpy, n: int, causal: bool) -> Numpy:
+    """The same weight on every key, or on every key up to the query's own."""
+    seen = rows[:, None] >= np.arange(n) if causal else np.ones((len(rows), n), bool)
+    equal: Numpy = seen / seen.sum(axis=1, keepdims=True)
+    return equal
 
 
 def _some(n: int, causal: bool = False) -> Numpy:
@@ -159,8 +185,7 @@ def mean_of_values(kind: str, n: int, *, matrix: bool = False, causal: bool = Fa
     Q, K, V = inputs(kind, n)
     rows = _some(n, flag(causal, "causal"))
     P = _exact_weights(Q, K, rows, causal)
-    seen = rows[:, None] >= np.arange(n) if causal else np.ones(P.shape, bool)
-    equal = seen / seen.sum(axis=1, keepdims=True)
+    equal = _equal_weights(rows, n, causal)
     return _relative(equal, P) if flag(matrix, "matrix") else _relative(equal @ V, P @ V)
 
 
@@ -196,11 +221,17 @@ def head_errors(
     return {kind: output_error(method, kind, n, m, causal, seeds)["error"] for kind in kinds}
 
 
+def head_contrasts(method: str, group: str, n: int, m: int, causal: bool, seeds: int) -> dict[str, Number]:
+    """The contrast that is kept of the weights of each head of a group, over seeds of the projections."""
+    return {kind: matrix_error(method, kind, n, m, causal, seeds)["contrast"] for kind in heads_of(group)}
+
+
 def matrix_error(method: str, kind: str, n: int, m: int, causal: bool, seeds: int) -> dict[str, Number]:
     """Three numbers of the matrix of weights, which is the output for V = I, over seeds.
 
     matrix error : relative, in Frobenius norm.
-    contrast : the slope of the weights on the exact ones, both less 1/n; 1 without bias, and 0 for equal weights.
+    contrast : the slope of the weights on the exact ones, both less equal weights; 1 without bias, and 0 for equal
+        ones. In a causal form equal weights are those on the keys up to the query's own.
     row sum : mean sum of a row; 1 if the output is a weighted mean of the values.
     """
     Q, K, _ = inputs(kind, n)
@@ -208,14 +239,15 @@ def matrix_error(method: str, kind: str, n: int, m: int, causal: bool, seeds: in
     # Some packages want as many columns of values as of keys; a call takes then d columns of the identity at a time.
     width = n if METHODS[method].wide else d
     exact = _exact_weights(Q, K, np.arange(n), causal)
+    equal = _equal_weights(np.arange(n), n, causal)
     found: dict[str, list[float]] = {"matrix error": [], "contrast": [], "row sum": []}
     for seed in _draws(method, seeds):
         call = METHODS[method].prepare(n, d, m, seed, causal)
         blocks = [call(Q, K, np.ascontiguousarray(columns[:, low : low + width])) for low in range(0, n, width)]
         P = np.concatenate(blocks, axis=1)[:, :n].astype(np.float64)
-        centred = exact - 1 / n
+        centred = exact - equal
         found["matrix error"].append(_relative(P, exact))
-        found["contrast"].append(float(np.sum((P - 1 / n) * centred) / np.sum(centred**2)))
+        found["contrast"].append(float(np.sum((P - equal) * centred) / np.sum(centred**2)))
         found["row sum"].append(float(P.sum(axis=1).mean()))
     return {name: _over_seeds(values) for name, values in found.items()}
 

@@ -8,7 +8,7 @@ untrained. `load.load_decoder()` gives all weights of one of these.
 `llama` are the forward passes that it runs, `layout`, `llama_gguf`, `llama_directory` and `tokens` know the files, and
 `pretrained` has what the shipped pretrained decoder was asked. `train`, a command, trains the small decoders: `corpus`
 is their text and `decoder` their model. `weights`, a command, keeps the weights of one, and `prune`, a command,
-measures it without some of its heads.
+measures it without some of its heads; `prune_pretrained`, a command, does so with the pretrained decoder.
 
 `positional` has distances of heads from patterns of position, `pruning` the output of a decoder with heads removed or
 replaced, `locality` the mutual information of symbols of a text. `kinds` has the three kinds of models, with the units

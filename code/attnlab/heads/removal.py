@@ -7,7 +7,7 @@ that two versions are compared window by window.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy import special
 
 from attnlab.heads.load import TrainedDecoder
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import floats, generator, instance, non_negative_integer
+from attnmath.checks import floats, function, generator, instance, non_negative_integer
 from attnmath.matrix.spectrum import row_stochastic
 
 Floats = NDArray[Any]
@@ -50,15 +50,18 @@ def bits(
     kept: Real[ArrayLike, "layers width width"] | None = None,
     patterns: Mapping[Head, Real[ArrayLike, "n n"]] | None = None,
     units: Real[ArrayLike, "layers hidden"] | None = None,
+    weights: Callable[[int, Float[Numpy, "windows heads n n"]], Float[Numpy, "windows heads n n"]] | None = None,
 ) -> Float[Numpy, "windows n"]:
     """Cross-entropy of each next character in bits, given the n = length - 1 characters of its window up to there.
 
     kept : a matrix for each layer, by which the joined outputs of its heads are multiplied (`without`, `projected`).
     patterns : attention matrices of n tokens that replace those of the named heads, (layer, head).
     units : factors of the hidden units of each layer's feed-forward part.
+    weights : from the number of a layer and its attention weights on some windows to the matrices that mix the values
+    in their place, as `attnlab.heads.llama.Llama.run` takes it.
     """
     ids = _ids(decoder, ids)
-    given = _Version(decoder, ids.shape[1] - 1, kept, patterns, units)
+    given = _Version(decoder, ids.shape[1] - 1, kept, patterns, units, weights)
     found = [given.run(ids[start : start + _TOGETHER]) for start in range(0, len(ids), _TOGETHER)]
     return np.concatenate(found)
 
@@ -128,8 +131,11 @@ def greedy_order(decoder: TrainedDecoder, ids: Int[ArrayLike, "windows length"])
 class _Version:
     """A decoder with some of its parts replaced, ready to run on windows of n characters."""
 
-    def __init__(self, decoder: TrainedDecoder, n: int, kept: Any, patterns: Any, units: Any) -> None:
+    def __init__(
+        self, decoder: TrainedDecoder, n: int, kept: Any, patterns: Any, units: Any, change: Any = None
+    ) -> None:
         self.decoder, self.n = decoder, n
+        self.change: Any = None if change is None else function(change, "weights")
         layers, _, width = _sizes(decoder)
         self.output = [self._parameter(layer, "project.3.weight").T for layer in range(layers)]
         if kept is not None:
@@ -171,6 +177,8 @@ class _Version:
             for (place, head), P in self.patterns.items():
                 if place == layer:
                     A[:, head] = P
+            if self.change is not None:
+                A = self._changed(layer, A)
             if weights is not None:
                 weights.append(A)
             x = x + (A @ V).swapaxes(1, 2).reshape(len(ids), n, width) @ self.output[layer]
@@ -188,6 +196,13 @@ class _Version:
         loss = np.log(np.exp(logits - largest[..., None]).sum(axis=-1, dtype=float)) + largest - picked
         found: Floats = loss / np.log(2)
         return found
+
+    def _changed(self, layer: int, A: Floats) -> Floats:
+        found = floats(self.change(layer, A), "weights")
+        if found.shape != A.shape:
+            raise ValueError(f"weights: expected matrices of shape {A.shape}, got {found.shape}")
+        _moderate(found, "weights")
+        return found.astype(np.float32)
 
     def _parameter(self, layer: int, name: str) -> Floats:
         return self.decoder.parameters[f"layers.{layer}.{name}"]

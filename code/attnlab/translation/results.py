@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +10,15 @@ from jaxtyping import Float
 
 from attnlab import records
 from attnlab.sweeps.tables import Row
-from attnlab.translation.table import DESIGN_NAMES, TABLE
+from attnlab.translation.table import DESIGN_NAMES, TABLE, TUNED, TUNED_ON
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import flag, floats, one_of, positive_integer, silent
+from attnmath.checks import Fixed, flag, floats, one_of, positive_integer, silent
 from attnmath.estimate import interval, mean
 
 #: What `by_seed` returns: the measures of the table, and two differences of losses.
 QUANTITIES = (*TABLE.measures, "gap", "rise")
+#: By what a learning rate is chosen, and which value is the best one.
+CHOICES: Mapping[str, Callable[..., float]] = Fixed({"validation_best": min, "bleu": max})
 
 
 class Comparison(NamedTuple):
@@ -41,6 +43,50 @@ def load_results() -> list[Row]:
 def load_provenance() -> dict[str, Any]:
     """The command, versions, devices and settings behind the shipped table."""
     return records.provenance("translation")
+
+
+def load_rates() -> list[Row]:
+    """The shipped table of runs at other learning rates, a row for each run, after checking its hash."""
+    return TABLE.shipped("translation_rates")
+
+
+def chosen_rates(rows: Sequence[Row], by: str) -> dict[tuple[str, int], float]:
+    """Return the best learning rate of each design of `TUNED` and number of pairs, by the mean over `TUNED_ON`.
+
+    by : one of `CHOICES`. validation_best : the lowest loss on validation sentences.  bleu : the highest BLEU.
+
+    A rate that lacks one of these seeds is no candidate. Of equal ones the first in the table is taken.
+
+    >>> row = {"design": "fixed", "pairs": 500, "hidden": 128}
+    >>> runs = {(0, 0.004): 1.9, (1, 0.004): 1.8, (0, 0.008): 1.7, (1, 0.008): 1.6, (0, 0.016): 1.0}
+    >>> rows = [row | {"seed": s, "rate": r, "validation_best": loss} for (s, r), loss in runs.items()]
+    >>> chosen_rates(rows, "validation_best")
+    {('fixed', 500): 0.008}
+    """
+    best = CHOICES[one_of(by, CHOICES, "by")]
+    values: dict[tuple[str, int], dict[float, list[float]]] = {}
+    for row in _tuned(TABLE.checked(rows, ("design", "pairs", "hidden", "seed", "rate", by))):
+        if row["seed"] in TUNED_ON:
+            values.setdefault((row["design"], row["pairs"]), {}).setdefault(row["rate"], []).append(row[by])
+    found = {}
+    for setting, tried in values.items():
+        means = {rate: float(np.mean(of)) for rate, of in tried.items() if len(of) == len(TUNED_ON)}
+        if not means:
+            raise ValueError(f"rows: expected the seeds {TUNED_ON} of {setting} at one learning rate, got no such two")
+        found[setting] = best(means, key=means.__getitem__)
+    return found
+
+
+def at_own_rates(rows: Sequence[Row], by: str) -> list[Row]:
+    """Return the runs of the designs of `TUNED`, each at the learning rate that `chosen_rates` gives for it."""
+    chosen = chosen_rates(rows, by)
+    return [row for row in _tuned(rows) if row["rate"] == chosen.get((row["design"], row["pairs"]))]
+
+
+def _tuned(rows: Sequence[Row]) -> list[Row]:
+    """The runs of the designs of `TUNED` with the common width of the feed-forward parts."""
+    common = min((row["hidden"] for row in rows), default=0)
+    return [row for row in rows if row["design"] in TUNED and row["hidden"] == common]
 
 
 def complete_seeds(rows: Sequence[Row]) -> list[int]:
@@ -77,10 +123,13 @@ def by_seed(
     parts = columns.get(quantity, (quantity,))
     rows = TABLE.checked(rows, ("design", "pairs", "hidden", "seed", *parts))
     smallest = min(row["hidden"] for row in rows)
-    chosen = {row["seed"]: row for row in rows if row["design"] == design and row["pairs"] == pairs
-              and (row["hidden"] > smallest) == flag(equal, "equal")}  # fmt: skip
-    if not chosen:
+    runs = [row for row in rows if row["design"] == design and row["pairs"] == pairs
+            and (row["hidden"] > smallest) == flag(equal, "equal")]  # fmt: skip
+    if not runs:
         raise ValueError(f"pairs, equal: expected a setting of {design} in the table, got {pairs}, {equal}")
+    chosen = {row["seed"]: row for row in runs}
+    if len(chosen) < len(runs):
+        raise ValueError(f"rows: expected one run of {design} for each seed, got {len(runs)} for {len(chosen)} seeds")
     values = [chosen[seed][parts[0]] - (chosen[seed][parts[1]] if len(parts) == 2 else 0) for seed in sorted(chosen)]
     return np.asarray(values, dtype=float)
 

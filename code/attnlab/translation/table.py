@@ -13,6 +13,11 @@ PAIRS = (500, 1500, 5000, 15000, 50000)
 EXTRA_PAIRS = (500, 5000)
 CONTROLS = ("fixed", "orthogonal", "narrow")
 SEEDS = (0, 1, 2, 3, 4)
+#: The learning rate of the sweep; the rates that are tried, the designs that they are tried for, the seeds that choose.
+RATE = 0.008
+RATES = (0.004, RATE, 0.016)
+TUNED = ("learned", "fixed", "orthogonal", "narrow", "alone")
+TUNED_ON = SEEDS[:2]
 PARTS = ("main", "extra", "equal")
 ACCURACIES = ("lexical", "agreement", "sense", "long", "end")
 #: The table: the settings of a run, what it measured, and where it ran.

@@ -18,6 +18,7 @@ from attnlab.threads import one_thread
 from attnlab.translation.bleu import corpus_bleu
 from attnlab.translation.designs import DESIGNS, HIDDEN
 from attnlab.translation.models import Translator
+from attnlab.translation.table import RATE
 from attnlab.translation.task import BEGIN, END, KINDS, PAD, TARGET_SLOTS, Sentences, corpus
 from attnmath.arrays import Numpy
 from attnmath.checks import instance, non_negative_integer, one_of, positive, positive_integer
@@ -41,7 +42,7 @@ class Settings:
     hidden: int = HIDDEN
     steps: int = 800
     batch: int = 32
-    rate: float = 0.008
+    rate: float = RATE
 
     def __post_init__(self) -> None:
         one_of(self.design, DESIGNS, "design")

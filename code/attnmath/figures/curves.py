@@ -46,7 +46,7 @@ def curves(
     corner = tuple(number(place, "legend_at") for place in pair(legend_at, "legend_at", "across and up"))
     ax = axes_or_new(ax)
     for label, values in behind:
-        ax.plot(x, values, color="0.75", linewidth=5, label=label, zorder=1)
+        ax.plot(x, values, color="0.55", linewidth=5, label=label, zorder=1)
     for (label, values), style in zip(drawn, line_styles(), strict=False):
         ax.plot(x, values, label=label, linestyle=style["linestyle"])
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)

@@ -54,7 +54,7 @@ def values_with_intervals(
     moved = [dodged(table[:, 0], dodge, len(tables))[at] for at, (_, table) in enumerate(tables)]
     ax = axes_or_new(ax)
     if height is not None:
-        ax.axhline(height, color="0.6", linewidth=1.2, zorder=1)
+        ax.axhline(height, color="0.55", linewidth=1.2, zorder=1)
     apart = [(label, np.column_stack([x, table[:, 1:]])) for x, (label, table) in zip(moved, tables, strict=True)]
     draw_intervals(ax, apart, connected=connected)
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale)

@@ -43,12 +43,12 @@ _DASHES = ("--", ":", "-.")
 
 
 def ordered_colours(count: int) -> list[tuple[float, float, float, float]]:
-    """Colours for an ordered family of so many, dark to light.
+    """Colours for an ordered family of so many, dark to light; the lightest still has a contrast of 3:1 with white.
 
     >>> len(ordered_colours(3))
     3
     """
-    return [mpl.colormaps["viridis"](position) for position in np.linspace(0.0, 0.82, positive_integer(count, "count"))]
+    return [mpl.colormaps["viridis"](position) for position in np.linspace(0.0, 0.58, positive_integer(count, "count"))]
 
 
 def against_prediction(

@@ -43,7 +43,7 @@ def clouds_over_diagonal(
     ax = axes_or_new(ax)
     everything = np.concatenate([values for _, x, y in arrays for values in (x, y)])
     ends = [everything.min(), everything.max()]
-    ax.plot(ends, ends, color="0.7", linewidth=3, zorder=1)
+    ax.plot(ends, ends, color="0.55", linewidth=3, zorder=1)
     for (label, x, y), style in zip(arrays, line_styles(), strict=False):
         ax.plot(x, y, marker=style["marker"], linestyle="none", markersize=3.5, alpha=0.5, label=label)
     for (label, (at_x, at_y)), marker in zip(singles, "*X", strict=False):
@@ -88,7 +88,7 @@ def times_by_method(times: Mapping[str, float], *, xlabel: str = "microseconds",
     ax = axes_or_new(ax)
     values = np.asarray([value for _, value in given])
     places = np.arange(values.size)[::-1]
-    ax.hlines(places, values.min() / 3, values, color="0.8", linewidth=2)
+    ax.hlines(places, values.min() / 3, values, color="0.55", linewidth=2)
     ax.plot(values, places, "o", color="C0")
     ax.set(xlabel=xlabel, xscale="log", xlim=(values.min() / 3, values.max() * 3))
     ax.set_yticks(places, labels, **lettering)

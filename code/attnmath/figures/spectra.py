@@ -49,11 +49,11 @@ def dots_by_layer(
     words(ylabel, "ylabel")
     ax = axes_or_new(ax)
     for level in levels:
-        ax.axhline(level, color="0.6", linewidth=1.5)
+        ax.axhline(level, color="0.55", linewidth=1.5)
     x = np.arange(1, len(dots) + 1)[:, None] + np.linspace(-0.25, 0.25, dots.shape[1])
     if bars is not None:
         low, high = bars
-        ax.vlines(x.ravel(), low.ravel(), high.ravel(), color="0.75", linewidth=2, zorder=1)
+        ax.vlines(x.ravel(), low.ravel(), high.ravel(), color="0.55", linewidth=2, zorder=1)
     for across, row in zip(x, dots, strict=True):
         ax.plot(across, row, "o", color="C0", alpha=0.8)
     step = 1 if len(dots) <= LABELLED else math.ceil(len(dots) / LABELLED / 5) * 5
@@ -74,7 +74,7 @@ def unit_disc(
     words(title, "title")
     ax = axes_or_new(ax)
     angle = np.linspace(0, 2 * np.pi, 361)
-    ax.plot(np.cos(angle), np.sin(angle), color="0.6", linewidth=1.5)
+    ax.plot(np.cos(angle), np.sin(angle), color="0.55", linewidth=1.5)
     if crosses is not None:
         ax.plot(crosses.real, crosses.imag, "x", color="C1", markersize=5)
     ax.plot(points.real, points.imag, "o", color="C0", markersize=3, alpha=0.45, markeredgewidth=0)
@@ -102,7 +102,7 @@ def decays_beside_predictions(
     ax = axes_or_new(ax)
     for (label, values), style in zip(sequences, line_styles(), strict=False):
         k = np.arange(1, len(values) + 1)
-        ax.plot(k, predicted[label] ** k, color="0.7", linewidth=3, zorder=1)
+        ax.plot(k, predicted[label] ** k, color="0.55", linewidth=3, zorder=1)
         ax.plot(k, values, label=label, linestyle=style["linestyle"])
     ax.set(xlabel="$k$", ylabel=ylabel, yscale="log", ylim=(1e-13, 2))
     legend(ax, loc="lower right")

@@ -40,7 +40,7 @@ def without_key(A: Real[ArrayLike[Array], "... n n"], key: int = 0) -> Float[Arr
     """Attention of the other queries among the other keys: one row and one column less, rows divided by their sums.
 
     It is the softmax of the scores of which the key is masked. A row whose weight lies on the key alone has no
-    normalisation: `ValueError`.
+    normalisation: `ValueError`. The derivative grows without bound as the weight of a row gathers on the key.
 
     >>> without_key([[1.0, 0.0, 0.0], [0.75, 0.25, 0.0], [0.5, 0.25, 0.25]])
     array([[1. , 0. ],

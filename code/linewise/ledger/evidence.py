@@ -165,23 +165,29 @@ def agreement(
     mistakes = [_named(pair) for pair in (mistake if isinstance(mistake, list) and mistake else [mistake])]
     wanted, missed = _like(values, expected, "expected"), [_like(values, wrong, "mistake") for _, wrong in mistakes]
 
-    def within(other: Any, others: np.ndarray) -> bool:
+    def beyond(other: Any, others: np.ndarray) -> dict[str, float] | None:
+        """Return how far off the entry is that is farthest beyond its tolerance, or None where none is beyond."""
         given = () if isinstance(observed, Estimate) else (observed, other, tolerance)
         exact = [x for x in map(_fractions, given) if x is not None]
-        if len(exact) == 3:  # doubles would take neighbours beyond 2^53 for equal
-            seen, right, slack = np.broadcast_arrays(*exact)
-            return bool(np.all(abs(seen - right) <= slack))
-        return bool(np.all(np.abs(values - others) <= bound))
+        # doubles would take neighbours beyond 2^53 for equal
+        seen, right, slack = np.broadcast_arrays(*exact if len(exact) == 3 else (values, others, bound))
+        off = np.asarray(abs(seen - right))
+        worst = np.unravel_index(np.argmax(off - slack), off.shape)
+        if off[worst] <= slack[worst]:
+            return None
+        return {"off": _rounded(off[worst], 4), "allowed": _rounded(slack[worst], 4)}
 
-    if not within(expected, wanted):
+    if beyond(expected, wanted):
         numbers = f"observed {_brief(values)}, expected {_brief(wanted)}"
         off = np.abs(values - wanted)
         raise LedgerError(f"{numbers}: off by {_brief(off)}, allowed {_brief(bound)} ({because})")
+    rejected = []
     for (name, wrong), false in zip(mistakes, missed, strict=True):
-        if within(wrong, false):
+        if not (farthest := beyond(wrong, false)):
             raise LedgerError(
                 f"the mistake {name!r} ({_brief(false)}) passes the same check, so the check shows nothing"
             )
+        rejected.append({"name": name, "value": _summary(false), **farthest})
     parts: dict[str, Any] = {"of": of} | ({"count": values.size} if values.size > 1 else {})
     if isinstance(observed, Estimate):
         one = values.size == 1 and not np.ndim(observed.value)
@@ -190,7 +196,7 @@ def agreement(
     else:
         parts["observed"] = _summary(values)
         allowed = {"tolerance": _summary(bound), "because": because}
-    first, *more = [{"name": name, "value": _summary(false)} for (name, _), false in zip(mistakes, missed, strict=True)]
+    first, *more = rejected
     parts |= {"expected": _summary(wanted), **allowed, "mistake": first} | ({"neighbours": more} if more else {})
     with checked():
         return Evidence("agreement", parts)

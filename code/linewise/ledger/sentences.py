@@ -2,10 +2,12 @@
 
 Numbers of a record are numbers, rounded to the digits that a sentence says; an exact value is its text, with its TeX
 where that differs: ``{"exact": "sqrt(2)", "tex": "\\sqrt{2}"}``. Many numbers are the least and the greatest of them.
+Of a rejected mistake, ``off`` is how far it is from what was observed, and ``allowed`` the tolerance, both at the entry
+that is farthest beyond its tolerance.
 
 >>> counted = {
 ...     "kind": "agreement", "of": "the keys", "observed": 3.0, "expected": 3.0, "tolerance": 0.0,
-...     "because": "both are counts", "mistake": {"name": "one too many", "value": 4.0},
+...     "because": "both are counts", "mistake": {"name": "one too many", "value": 4.0, "off": 1.0, "allowed": 0.0},
 ... }
 >>> plain(counted)
 'The keys: observed 3, expected 3; they agree exactly (both are counts). The same check rejects one too many (4).'
@@ -124,9 +126,15 @@ def _agreement(parts: Parts, say: Saying) -> str:
         within = f"to within {tolerance['standard_errors']:g} standard errors"
     else:
         within = f"{'exactly' if tolerance == 0 else f'to within {numbers(tolerance)}'} ({parts['because']})"
-    names = listed(f"{mistake['name']} ({numbers(mistake['value'])})" for mistake in mistakes)
+    names = listed(f"{wrong['name']} ({_rejected(wrong, parts['expected'])})" for wrong in mistakes)
     rejected = f"The same check rejects {names}."
     return f"{what}{count}{told}; they agree {within}. {rejected}"
+
+
+def _rejected(mistake: Parts, expected: Any) -> str:
+    """Say what a mistake would have given; where it has the range of the right numbers, how far an entry is off."""
+    given = numbers(mistake["value"])
+    return f"{given}, off by {numbers(mistake['off'])}" if given == numbers(expected) else given
 
 
 def _counterexample(parts: Parts, say: Saying) -> str:

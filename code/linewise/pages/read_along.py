@@ -116,12 +116,26 @@ class Paragraph(SphinxDirective):
         self.set_source_info(section)
         self.state.document.note_explicit_target(section, section)
         self.state.nested_parse(self.content, self.content_offset, section)
-        for mark in (link for link in section.findall(CardLink) if MARK in link["classes"]):
-            place = mark.parent.index(mark)
-            before = mark.parent[place - 1] if place else None
-            if isinstance(before, nodes.Text):  # a mark stays beside its sentence
-                mark.parent[place - 1] = nodes.Text(before.rstrip() + "\u00a0")
+        for mark in [link for link in section.findall(CardLink) if MARK in link["classes"]]:
+            keep_beside(mark)
         return [section]
+
+
+def keep_beside(mark: nodes.Element) -> None:
+    """Put a mark into one line with the last word of its sentence, or with its last formula.
+
+    A no-break space alone does not keep it there, since a browser may break a line before each box.
+    """
+    line = mark.parent
+    place = line.index(mark)
+    before = line[place - 1] if place else None
+    if not isinstance(before, nodes.Text):
+        return
+    *words, last = re.split(r"(?<=\s)(?=\S+$)", before.rstrip())
+    after_formula = place > 1 and isinstance(line[place - 2], nodes.math) and not words and not re.search(r"\w", last)
+    start = place - 2 if after_formula else place - 1
+    together = [*line[start : place - 1], nodes.Text(last + "\u00a0"), mark]
+    line[start : place + 1] = [*map(nodes.Text, words), nodes.inline("", "", *together, classes=["with-mark"])]
 
 
 class MarkRole(CardRole):

@@ -1,20 +1,10 @@
-// The five interactive figures: their sliders, their charts, and how the numbers come out of formulas.js and tables.
+// Figures of one row of attention: its softmax, squared ReLU beside it, and how sparse rows are.
 (() => {
   "use strict";
   const F = window.attentionFormulas;
-  const { fixed, brief, interpolated, table, axis, line, marker, chart, curve, set, numbers, begin } =
-    window.attentionFrame;
+  const { fixed, interpolated, axis, line, marker, chart, curve, set, numbers, slider, hundredths, logarithmic, among, level, draggable } = window.attentionFrame;
   const tables = window.attentionTables;
 
-  const slider = (key, label, [min, max, step], value, more) => ({ key, label, min, max, step, value, ...more });
-  const hundredths = { show: (v) => fixed(v, 2) };
-  const short = (v) => String(Number(v.toPrecision(2)));
-  const logarithmic = (label, key, min, max, value) =>
-    slider(key, label, [min, max, 0.05], value, { of: (v) => 10 ** v, show: short });
-  // A slider over the values of a table, which begins at the one with this number.
-  const among = (values, key, label, value, show) =>
-    slider(key, label, [0, values.length - 1, 1], value, { of: (k) => values[k], show });
-  const level = (from, to, y) => curve([from, to], () => y);
   const QUERY = 3; // the query "it"
   const small = () => tables.head; // the head of four tokens
   const choice = () => ({ key: "query", label: "query", options: small().tokens, value: QUERY });
@@ -23,10 +13,17 @@
   const row = {
     name: "A row of the small head, to move",
     tables: ["head"],
+    guess: {
+      ask: "two scores are the largest and equal, and the temperature falls to 0.03. What does the norm of the Jacobian do?",
+      options: ["It goes to 0", "It stays at a half"],
+      right: 1,
+      because: "Two keys that share everything make the norm as large as it can be, at every low temperature.",
+      state: { query: 0, temperature: -1.5 },
+    },
     controls: () => [
       choice(),
       ...small().tokens.map((token, j) =>
-        slider(`score${j}`, `score of ${token}`, [-6, 6, 0.5], small().scores[QUERY][j]),
+        slider(`score${j}`, `score of ${token}`, [-6, 6, 0.1], small().scores[QUERY][j]),
       ),
       { key: "scale", label: "q\u00b7k divided by", options: ["\u221a2 (scaled)", "1 (unscaled)"], value: 0 },
       logarithmic("temperature T", "temperature", -1.5, 1.5, 0),
@@ -34,15 +31,24 @@
     changed(key, state, put) {
       if (key === "query") small().scores[state.query].forEach((score, j) => put(`score${j}`, score));
     },
-    build(panels, results) {
+    build(panels, results, put) {
       const { tokens, width } = small();
       const n = tokens.length;
+      let now;
       const bars = chart(panels, "Bars of the four weights; the table has the same numbers.", {
         type: "bar",
         labels: tokens,
         x: axis("key", { words: true }),
         y: axis("weight", { min: 0, max: 1, step: 0.2 }),
         datasets: [{ label: "", hue: "blue", data: [], quiet: true, maxBarThickness: 60 }],
+      });
+      // A bar that is pulled to the weight p has the score at which this key has it and the others keep their own.
+      draggable(bars, [0], (_, j, { y }) => {
+        const p = Math.max(1e-3, Math.min(0.999, y));
+        const root = now.scale ? 1 : Math.sqrt(width);
+        const others = tokens.map((__, k) => Math.exp(now[`score${k}`] / (root * now.temperature))).filter((__, k) => k !== j);
+        const rest = Math.log(others.reduce((sum, value) => sum + value, 0));
+        put(`score${j}`, root * now.temperature * (Math.log(p / (1 - p)) + rest));
       });
       const jacobian = numbers(
         panels,
@@ -62,6 +68,7 @@
       const equal = Array(n).fill(1 / n);
       const single = equal.map((_, j) => Number(j === 0));
       return (state) => {
+        now = state;
         const root = state.scale ? 1 : Math.sqrt(width);
         const factor = 1 / (root * state.temperature);
         const scores = tokens.map((_, j) => state[`score${j}`] / root);
@@ -87,6 +94,13 @@
   const rows = {
     name: "Two rows of the small head, to move",
     tables: ["head"],
+    guess: {
+      ask: "a shift adds the same number to all scores. Which row changes?",
+      options: ["Softmax", "Squared ReLU", "Both"],
+      right: 1,
+      because: "Softmax has the shift in every exponential, where it cancels.",
+      state: { shift: 2 },
+    },
     controls: () => [
       choice(),
       slider("shift", "shift", [-6, 6, 0.25], 0, hundredths),
@@ -134,6 +148,13 @@
   const laws = {
     name: "Sparsity of four kinds of attention, to move",
     tables: ["rows"],
+    guess: {
+      ask: "the mean of the scores is 3 instead of \u22121. Which curve stays where it is?",
+      options: ["That of softmax", "That of squared ReLU", "That of the scores themselves"],
+      right: 0,
+      because: "A number that is added to all scores cancels in softmax.",
+      state: { beta: 3 },
+    },
     controls: () => [
       slider("beta", "mean \u03b2", [-3, 3, 0.25], -1, hundredths),
       slider("gamma", "deviation \u03b3", [0.25, 6, 0.25], 1.5, hundredths),
@@ -192,150 +213,5 @@
     },
   };
 
-  // Singular values and ranks of a trained head against temperature.
-  const warmth = () => tables["spectra-6"].temperatures; // the same for every layer
-  const spectrum = {
-    name: "Singular values of a trained head, to move",
-    tables: ["head", "spectra-6"],
-    controls: () => [
-      slider("layer", "layer", [1, 6, 1], small().trained[0], { show: String }),
-      slider("head", "head", [1, 12, 1], small().trained[1], { show: String }),
-      slider("temperature", "temperature T", [0, warmth().length - 1, 1], (warmth().length - 1) / 2, {
-        show: (k) => short(warmth()[k]),
-      }),
-    ],
-    build(panels, results) {
-      const { temperatures, epsilon } = tables["spectra-6"];
-      const one = (temperatures.length - 1) / 2;
-      const values = chart(panels, "Singular values of the weights, by falling size, on a logarithmic axis.", {
-        x: axis("number of the singular value", { min: 0, max: 18, step: 3 }),
-        y: axis("singular value", { min: 1e-4, max: 10, log: true }),
-        datasets: [
-          line("at temperature T", "blue", { pointRadius: 3 }),
-          line("at temperature 1", "grey", { borderDash: [4, 3], borderWidth: 1.5 }),
-        ],
-      });
-      const kinds = [
-        ["entropy rank", "entropy", "blue", []],
-        ["effective rank", "share", "orange", [8, 3]],
-        ["stable rank", "stable", "green", [3, 3]],
-      ];
-      const ranks = chart(
-        panels,
-        "Three ranks over the temperature; the table has the numbers at the chosen one.",
-        {
-          x: axis("temperature T", { min: 0.05, max: 20, log: true }),
-          y: axis("rank", { min: 0.9, max: 20, log: true, named: [1, 2, 5, 10, 20] }),
-          datasets: [
-            ...kinds.map(([label, , hue, borderDash]) => line(label, hue, { borderDash })),
-            ...kinds.map(([label, , hue]) => marker(label, hue)),
-          ],
-        },
-      );
-      const facts = numbers(
-        results,
-        "Ranks",
-        ["", "at T", "at 1"],
-        ["entropy rank", `effective rank, ${epsilon} left out`, "stable rank"],
-      );
-      let latest;
-      return async (state) => {
-        latest = state;
-        const found = await table(`spectra-${state.layer}`);
-        const { layer, head, temperature } = latest; // the reader may have moved on while the table was loading
-        if (layer !== state.layer) return "";
-        const sigma = (t) =>
-          found.sigma[head - 1][t].map((power, i) => ({ x: i + 1, y: power > -5000 ? 10 ** (power / 1000) : NaN }));
-        const at = (key, t) => found[key][head - 1][t];
-        set(values, sigma(temperature), sigma(one));
-        set(
-          ranks,
-          ...kinds.map(([, key]) => temperatures.map((x, t) => ({ x, y: at(key, t) }))),
-          ...kinds.map(([, key]) => [{ x: temperatures[temperature], y: at(key, temperature) }]),
-        );
-        const rounded = (key, t) => fixed(at(key, t), key === "share" ? 0 : 2);
-        facts(kinds.map(([, key]) => [temperature, one].map((t) => rounded(key, t))));
-        return (
-          `Head ${head} of layer ${layer} at temperature ${short(temperatures[temperature])}: ` +
-          `${kinds.map(([label, key]) => `${label} ${rounded(key, temperature)}`).join(", ")}.`
-        );
-      };
-    },
-  };
-
-  // The error of random features against their number and two norms.
-  const features = {
-    name: "Errors of random features, to move",
-    tables: ["draws"],
-    controls: () => [
-      among(tables.draws.norms, "sum", "norm of x + y", 8, hundredths.show),
-      among(tables.draws.norms, "difference", "norm of x \u2212 y", 4, hundredths.show),
-      among(tables.draws.sizes, "size", "features m", 5, brief),
-    ],
-    build(panels, results) {
-      const { norms, sizes, estimates } = tables.draws;
-      const last = sizes.at(-1);
-      // Name, hue, dashes, the relative variance of one feature, and how many features one projection gives.
-      const kinds = [
-        ["positive", "blue", [], (sum) => F.positiveVariance(sum), 1],
-        ["hyperbolic", "orange", [8, 3], (sum) => 2 * F.pairVariance(sum), 2],
-        ["trigonometric", "green", [3, 3], (sum, difference) => 2 * F.pairVariance(difference), 2],
-      ];
-      const errors = chart(panels, "Relative standard errors over the number of features, on logarithmic axes.", {
-        x: axis("features m", { min: 1, max: 10000, log: true }),
-        y: axis("relative standard error", { min: 1e-3, max: 1e4, log: true }),
-        datasets: [
-          ...kinds.map(([label, hue, borderDash]) => line(label, hue, { borderDash })),
-          ...kinds.map(([label, hue]) => marker(label, hue)),
-          line("10 %", "grey", { borderWidth: 1 }),
-        ],
-      });
-      const spread = chart(
-        panels,
-        "Quantiles of the estimate by positive features over the kernel, against their number.",
-        {
-          x: axis("positive features m", { min: 1, max: 10000, log: true }),
-          y: axis("estimate over kernel", { min: 1e-3, max: 10, log: true }),
-          datasets: [
-            line("nine estimates of ten", "blue", { fill: "+1", borderWidth: 1 }),
-            line("", "blue", { borderWidth: 1, quiet: true }),
-            line("median", "blue", { pointRadius: 3 }),
-            line("kernel", "grey", { borderWidth: 1 }),
-            marker("", "blue"),
-          ],
-        },
-      );
-      const facts = numbers(
-        results,
-        "One entry of the kernel",
-        ["features", "error with m", "m for an error of 10 %"],
-        kinds.map(([label]) => label),
-      );
-      return ({ sum, difference, size }) => {
-        const variances = kinds.map(([, , , f]) => f(sum, difference));
-        const error = (variance, m) => Math.sqrt(variance / m);
-        set(
-          errors,
-          ...variances.map((variance) => (variance > 0 ? curve([1, last], (m) => error(variance, m)) : [])),
-          ...variances.map((variance) => (variance > 0 ? [{ x: size, y: error(variance, size) }] : [])),
-          level(1, 10000, 0.1),
-        );
-        const of_norm = estimates[norms.indexOf(sum)];
-        const at = (q) => sizes.map((x, k) => ({ x, y: of_norm[k][q] }));
-        const median = of_norm[sizes.indexOf(size)][1];
-        set(spread, at(2), at(0), at(1), level(1, 10000, 1), [{ x: size, y: median }]);
-        const needed = (variance, together) => together * Math.max(1, Math.ceil((100 * variance) / together));
-        facts(variances.map((variance, k) => [brief(error(variance, size)), brief(needed(variance, kinds[k][4]))]));
-        return (
-          `Relative standard error with ${size} features: ` +
-          kinds.map(([label], k) => `${label} ${brief(error(variances[k], size))}`).join(", ") +
-          (variances[0] > 0
-            ? `. Half of the estimates by positive features are below ${brief(median)} of the kernel.`
-            : ". Every estimate by positive features is the kernel itself.")
-        );
-      };
-    },
-  };
-
-  begin({ row, rows, laws, spectrum, features });
+  Object.assign((window.attentionFigures ??= {}), { row, rows, laws });
 })();

@@ -1,0 +1,1 @@
+window.attentionFrame.begin(window.attentionFigures);
