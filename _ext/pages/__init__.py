@@ -7,8 +7,8 @@ from typing import Any
 from sphinx.application import Sphinx
 
 PARTS = (
-    "quicker_build", "chapter_references", "tidy_html", "descriptions", "downloads", "chinese", "accessible_html",
-    "light_pages", "guide",
+    "quicker_build", "numbers", "chapter_references", "tidy_html", "descriptions", "downloads", "chinese",
+    "accessible_html", "light_pages", "guide", "routes",
 )  # fmt: skip
 
 

@@ -14,6 +14,9 @@ from typing import Any
 from pybtex.database import BibliographyData, parse_file
 from sphinx.application import Sphinx
 
+from linewise.pages.first_reading import in_words, sections
+
+from .numbers import chapter_name
 from .plain_notebooks import Page, called, extras_for, needs, plain_notebook, required_name
 
 
@@ -40,7 +43,10 @@ def replace_downloads(app: Sphinx, exception: Exception | None) -> None:
     for name in app.config.bibtex_bibfiles:
         works.add_entries(parse_file(str(book / name)).entries.items())
     repository, branch = repository_of(app)
-    numbers = {label: name for page in app.env.toc_fignumbers.values() for label, name in called(page).items()}
+    numbered = {page: called(kinds) for page, kinds in app.env.toc_fignumbers.items()}
+    elsewhere = {
+        label: f"{said} of {chapter_name(page)}" for page, labels in numbered.items() for label, said in labels.items()
+    }
     for name in sorted(app.env.found_docs):
         source = Path(app.env.doc2path(name))
         if source.suffix != ".ipynb":
@@ -50,7 +56,8 @@ def replace_downloads(app: Sphinx, exception: Exception | None) -> None:
         named = f"[{','.join(wanted)}]" if wanted else ""
         requirement = f"attention-checked{named} @ git+{repository}@{branch}"
         modules = ("attnlab", *(required_name(name) for extra in wanted for name in extras[extra]))
-        page = Page(name, repository, branch, numbers, works)
+        length = tuple(in_words(sections(notebook["cells"])))
+        page = Page(name, repository, branch, elsewhere | numbered.get(name, {}), works, length)
         copy = plain_notebook(notebook, page, requirement, modules)
         target = Path(app.outdir, "_sources", f"{name}.ipynb")
         target.parent.mkdir(parents=True, exist_ok=True)

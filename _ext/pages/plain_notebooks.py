@@ -49,6 +49,7 @@ class Page:
     repository, branch : where the repository is.
     numbers : what each label is called on the site, such as "Fig. 3" or "Theorem 2".
     works : the bibliography.
+    length : how long it takes, in words.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Page:
     branch: str = "main"
     numbers: Mapping[str, str] = field(default_factory=dict)
     works: BibliographyData = field(default_factory=BibliographyData)
+    length: tuple[str, ...] = ()
 
 
 def plain_notebook(notebook: dict[str, Any], page: Page, requirement: str, modules: tuple[str, ...]) -> dict[str, Any]:
@@ -103,7 +105,9 @@ def plain_cells(cell: Cell, page: Page) -> Iterator[Cell]:
             yield markdown_cell("#### Solution", f"{name}-heading", _FOLDED)
         written = plain_text(text, page).strip("\n")
         if written:
-            yield markdown_cell(written, name)
+            yield markdown_cell(
+                written, name, {key: cell["metadata"][key] for key in _FOLDED if key in cell["metadata"]}
+            )
 
 
 def cut(text: str) -> list[tuple[str, bool]]:
@@ -135,6 +139,10 @@ def _directive(match: re.Match[str], page: Page) -> str:
     name, argument, body = match["name"], match["argument"].strip(), match["body"].strip("\n")
     if name == "chapter-references":
         return _REFERENCES
+    if name == "reading":
+        return f"*{' · '.join([f'Level: {argument}', *page.length])}*\n"
+    if name == "further":
+        return quoted(f"**Further.** {body}")
     label = re.search(r":(?:label|name):[ \t]*(\S+)", match["options"])
     body = _DIRECTIVE.sub(partial(_directive, page=page), body)
     kind = name.partition(":")[2] or name
@@ -181,7 +189,9 @@ def _role(match: re.Match[str], page: Page) -> str:
     titled = _TITLED.fullmatch(text)
     if titled:
         return titled["title"].replace("%s", page.numbers.get(titled["target"], ""))
-    return page.numbers.get(text, text)
+    said = page.numbers.get(text, text)
+    named = re.match(r"\s*(?:of|in) (?:the|its)\b", match.string[match.end() :])
+    return said.partition(" of the ")[0] if named else said
 
 
 def _link(match: re.Match[str], page: Page) -> str:

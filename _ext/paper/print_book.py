@@ -254,7 +254,8 @@ class Boxes(SphinxPostTransform):
                 numbers = self.env.toc_fignumbers.get(file["docname"], {}).get("figure", {})
                 if number := numbers.get(next(iter(figure["ids"]), "")):
                     figure.parent.insert(
-                        figure.parent.index(figure), latex(rf"\setcounter{{figure}}{{{number[0] - 1}}}")
+                        figure.parent.index(figure),
+                        latex(rf"\setcounter{{figure}}{{{number[0] - 1}}}\stepcounter{{everyfigure}}"),
                     )
             for table in list(file.findall(nodes.table)):
                 if (columns := next(table.findall(nodes.tgroup))["cols"]) > 4:

@@ -18,6 +18,7 @@ A book keeps them in ``linewise.yml`` in its folder; what it leaves out is as in
     kernel: kernel.json             # what a second kernel has proved of the derivations (linewise.kernel)
     texts: [guide]                  # further folders whose pages, notebooks and docstrings name places and equations
     lexicon: {table: sources/words.yml, page: words}    # how vague words are read, and which page shows it
+    levels: {basic: what a reader has to know}          # how much a chapter asks for, the least first
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ class Conventions:
     texts: tuple[str, ...] = ()
     lexicon: Lexicon | None = None
     kernel: str = ""
+    levels: dict[str, str] = field(default_factory=dict)
 
     def by_check(self, *checks: str) -> list[str]:
         """Return the verdicts that one of the checks gives."""
@@ -253,6 +255,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
         "chapters": str,
         "texts": list,
         "kernel": str,
+        "levels": dict,
     }
     for name, kind in kinds.items():
         if name in given and not isinstance(given[name], kind):
@@ -267,8 +270,9 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
                 f"{where}: verdicts: {name}: check: expected one of {expected}, got {verdict.check!r}"
             )
     grades = {name: _entry(Grade, entry, f"{where}: grades: {name}") for name, entry in given["grades"].items()}
-    for name, what in given["reasons"].items():
-        _text(what, f"{where}: reasons: {_text(name, f'{where}: reasons')}")
+    for key in ("reasons", "levels"):
+        for name, what in given.get(key, {}).items():
+            _text(what, f"{where}: {key}: {_text(name, f'{where}: {key}')}")
     return Conventions(
         tuple(_entry(Source, entry, f"{where}: sources") for entry in given["sources"]),
         verdicts,
@@ -278,6 +282,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
         tuple(_text(folder, f"{where}: texts") for folder in given.get("texts", ())),
         _entry(Lexicon, given["lexicon"], f"{where}: lexicon") if "lexicon" in given else None,
         _text(given.get("kernel", ""), f"{where}: kernel", blank=True),
+        given.get("levels", {}),
     )
 
 

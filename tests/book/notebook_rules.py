@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from linewise.pages.first_reading import FURTHER, cut, heading_of, told_in
 from prove import PICTURE, THIS_MACHINE
 from randomness import unseeded
 
@@ -290,6 +291,46 @@ def folded_alike(notebook: Notebook) -> list[str]:
             where = "on the site and not in JupyterLab" if on_site else "in JupyterLab and not on the site"
             faults.append(f"code cell {number} is folded {where}")
     return faults
+
+
+#: JupyterLab folds what follows a heading whose cell has this mark.
+COLLAPSED = "jp-MarkdownHeadingCollapsed"
+_BELOW_A_HEADING = re.compile(r"#{1,6}[ \t][^\n]*\n+\Z")
+
+
+def folded_sections(notebook: Notebook) -> Iterator[str]:
+    """Yield what is wrong with the sections that go further.
+
+    A block stands right below a heading that is no title, has one line that ends in a full stop, and is not inside a
+    folded section. Its heading, and the heading that ends what it folds, begin cells, since JupyterLab folds cells.
+    """
+    folded_from = 0
+    for number, cell in enumerate(notebook["cells"], start=1):
+        if cell["cell_type"] != "markdown":
+            continue
+        pieces = cut(text(cell["source"]))
+        for place, piece in enumerate(pieces):
+            blocks, heading = list(FURTHER.finditer(piece)), heading_of(piece)
+            if heading and folded_from and heading[0] <= folded_from:
+                folded_from = 0
+                if place:
+                    yield f"cell {number}: {heading[1]!r} ends a folded section and does not begin a cell"
+            if not blocks:
+                continue
+            name = heading[1] if heading else "text without a heading"
+            told = told_in(piece)
+            if len(blocks) > 1 or not heading or not _BELOW_A_HEADING.search(piece[: blocks[0].start()]):
+                yield f"cell {number}: expected one block `further` right below a heading, got {name!r}"
+            elif heading[0] == 1 or folded_from:
+                yield f"cell {number}: {name!r} is a title, or folded already"
+            elif not told.endswith(".") or "\n" in blocks[0]["told"].strip():
+                yield f"cell {number}: expected a sentence on one line of what {name!r} shows, got {told!r}"
+            elif place or len(pieces) > 1 or piece[blocks[0].end() :].strip():
+                yield f"cell {number}: {name!r} and its line do not stand in a cell alone"
+            elif not cell["metadata"].get(COLLAPSED):
+                yield f"cell {number}: JupyterLab does not fold {name!r}"
+            if heading and told:
+                folded_from = heading[0]
 
 
 def loads_its_claims(notebook: Notebook) -> list[str]:

@@ -18,9 +18,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from formula_rules import formulas, numeric, read
+from linewise.pages.first_reading import heading_of
 from notebook_rules import Notebook, text
 
 #: How many cells away a number of the prose may be computed, and how many cells are the opening of a chapter.
@@ -97,10 +98,32 @@ def within_reach(notebook: Notebook) -> list[set[float]]:
     """Return for each cell the numbers that its prose may state."""
     cells = notebook["cells"]
     here = [set(computed(cell)) if cell["cell_type"] == "code" else set[float]() for cell in cells]
-    closing = next((k for k, cell in enumerate(cells) if _CLOSING in text(cell["source"])), len(cells))
+    at = places(cells)
+    closing = next((k for k, cell in zip(at, cells, strict=True) if _CLOSING in text(cell["source"])), len(cells))
     everywhere = set[float]().union(*here)
-    nearby = [set[float]().union(*here[max(0, k - REACH) : k + REACH + 1]) for k in range(len(cells))]
-    return [nearby[k] if OPENING <= k < closing else everywhere for k in range(len(cells))]
+    nearby = [set[float]().union(*(held for held, j in zip(here, at, strict=True) if abs(j - k) <= REACH)) for k in at]
+    return [nearby[k] if OPENING <= at[k] < closing else everywhere for k in range(len(cells))]
+
+
+def places(cells: list[Notebook]) -> list[int]:
+    """Return for each cell how many come before it; where a folded section begins or ends, its text goes on.
+
+    >>> further = "## On\\n\\n```{further}\\nIt goes on.\\n```"
+    >>> kinds = [("markdown", "So."), ("markdown", further), ("markdown", "Thus."), ("code", ""), ("markdown", "End")]
+    >>> places([{"cell_type": kind, "source": source} for kind, source in kinds])
+    [0, 0, 0, 1, 2]
+    """
+    at, folded_from, cut_here = [0], 0, False
+    for before, cell in pairwise(cells):
+        words = text(cell["source"]) if cell["cell_type"] == "markdown" else ""
+        level = (heading_of(words) or (0,))[0]
+        ends = 0 < level <= folded_from
+        begins = "{further}" in words
+        goes_on = words and before["cell_type"] == "markdown" and (ends or begins or cut_here)
+        at.append(at[-1] if goes_on else at[-1] + 1)
+        folded_from = level if begins else 0 if ends else folded_from
+        cut_here = begins
+    return at
 
 
 def stated(notebook: Notebook, phrases: Iterable[str] = ()) -> Iterator[tuple[int, str, str]]:

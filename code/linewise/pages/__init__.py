@@ -8,6 +8,8 @@ r"""Extensions of Sphinx that show what the ledger knows: ``extensions: [linewis
 * The roles ``{verdict}``, ``{card}`` and ``{claims}`` and the directive ``{claim-entry}`` serve them and any page.
 * The role ``{mark}`` and the directives ``{paragraph}``, ``{instead}``, ``{numbered}``, ``{from-chapter}`` and
   ``{more}`` make pages that follow a source paragraph by paragraph (`linewise.pages.read_along`).
+* The directives ``{reading}`` and ``{further}`` say how long a chapter takes, and fold what goes further
+  (`folded_sections`).
 * The directive ``{wrong-lines}`` makes exercises of a notebook's derivations (`wrong_lines`).
 * A displayed equation with a ``\tag`` has an address, ``#equation-5.1.5``, and an entry in the index.
 
@@ -26,6 +28,7 @@ from sphinx.config import Config
 from linewise.pages import (
     claim_filter,
     displays,
+    folded_sections,
     ledger_pages,
     lexicon_page,
     numbered_equations,
@@ -56,6 +59,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         print_cards,
         read_along,
         wrong_lines,
+        folded_sections,
     )
     for part in parts:
         part.setup(app)

@@ -9,7 +9,7 @@ the verdict and a link to the card; in the e-book and as plain text it is the wo
 * ``{numbered} 2.1.4`` shows a numbered equation of a chapter again, with its number and without a second address.
 * ``{from-chapter} chapters/lines fig-slopes`` shows a picture of a chapter again, with the words of the directive below
   it and the chapter's number of the figure.
-* ``{more} 2.1`` names the chapters that decide the sentences of a section, with the minutes that each takes.
+* ``{more} 2.1`` names the chapters that decide the sentences of a section, with the minutes of a first reading of each.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from linewise.ledger.claims import CLAIMS_SUFFIX
 from linewise.ledger.coverage import tags_of
 from linewise.ledger.read_along import place_and_opening
 from linewise.pages import findable
+from linewise.pages.first_reading import path, sections
 from linewise.pages.ledger_pages import CardLink, CardRole, badge, book_of
-from linewise.pages.reading_time import length_of
 
 SVG = "image/svg+xml"
 #: The class of a mark.
@@ -254,7 +254,7 @@ class More(SphinxDirective):
             self.env.note_dependency(str(root / f"{page}.ipynb"))
             title, _ = self.parse_inline(title_in(cells(root, page)), lineno=self.lineno)
             line += [nodes.Text("; " if k else ""), reference("doc", f"/{page}", self.env.docname, *title)]
-            line += nodes.Text(f" ({length_of(cells(root, page)).minutes} min)")
+            line += nodes.Text(f" ({path(sections(cells(root, page))).minutes} min)")
         return [line]
 
 

@@ -1,10 +1,13 @@
 (() => {
   "use strict";
 
-  // A link to a card, or to anything inside something folded, unfolds what it leads to.
+  // A link to a card, to a folded section, or to anything inside something folded unfolds what it leads to.
   function unfold() {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!target?.closest("details")) return;
+    const section = target?.matches("section > span[id]") ? target.parentElement : target;
+    const below = section?.matches("section") && section.querySelector(":scope > details.further");
+    if (below) below.open = true;
+    else if (!target?.closest("details")) return;
     for (let e = target; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
     target.scrollIntoView();
   }
@@ -27,9 +30,28 @@
     article = document.querySelector(".bd-article") ?? document.body;
     width = article.clientWidth;
     arrange(derivations());
+    offerAll();
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
   else begin();
+
+  // What a folded section holds has no width before it is unfolded.
+  document.addEventListener("toggle", ({ target }) => {
+    if (target.open && target.matches("details.further")) arrange([...target.querySelectorAll(".derivation")]);
+  }, true);
+
+  // One button unfolds all that goes further, and folds it again.
+  function offerAll() {
+    const line = document.querySelector(".reading-time > p"), folded = [...document.querySelectorAll("details.further")];
+    if (!line || !folded.length) return;
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Unfold all" });
+    button.addEventListener("click", () => {
+      const open = !folded.every((e) => e.open);
+      for (const e of folded) e.open = open;
+      button.textContent = open ? "Fold what goes further" : "Unfold all";
+    });
+    line.append(" · ", button);
+  }
 
   addEventListener("hashchange", unfold);
   addEventListener("load", async () => {

@@ -1,0 +1,87 @@
+"""Theorems, figures, tables and exercises are counted within their page, so that each keeps its number.
+
+A chapter that gets one more exercise, or another place in the book, changes no number elsewhere. A link from another
+page names the chapter: "Theorem 3 of the chapter on rank".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.environment.collectors.toctree import TocTreeCollector
+
+Numbers = dict[str, dict[str, tuple[int, ...]]]
+#: What a link to something with a number says.
+_NUMBERED = re.compile(r"[A-Z][a-z]+\.? \d+")
+#: What names the chapter already.
+_NAMED = re.compile(r"\s*(?:of|in) (?:the|its)\b")
+#: Below the title of its chapter a number stands alone.
+BELOW_A_TITLE = {"gallery-words", "route"}
+
+
+def within(numbers: Mapping[str, Mapping[str, tuple[int, ...]]]) -> Numbers:
+    """Return the numbers of a page, of each kind from 1, in their order on the page.
+
+    >>> within({"figure": {"fig-a": (7,), "fig-b": (8,)}, "exercise": {"one": (3,)}})
+    {'figure': {'fig-a': (1,), 'fig-b': (2,)}, 'exercise': {'one': (1,)}}
+    """
+    return {kind: {name: (k,) for k, name in enumerate(named, start=1)} for kind, named in numbers.items()}
+
+
+def chapter_name(docname: str) -> str:
+    """Return what a chapter is called in a link from elsewhere.
+
+    >>> chapter_name("chapters/matrix/effective_rank"), chapter_name("play")
+    ('the chapter on effective rank', 'the page play')
+    """
+    name = docname.rpartition("/")[2].replace("_", " ").replace("-", " ")
+    return f"the chapter on {name}" if docname.startswith("chapters/") else f"the page {name}"
+
+
+def count(collector: TocTreeCollector, env: BuildEnvironment) -> list[str]:
+    """Count within each page; return the pages whose numbers have changed."""
+    before = env.toc_fignumbers
+    _count(collector, env)
+    env.toc_fignumbers = {page: within(numbers) for page, numbers in env.toc_fignumbers.items()}
+    return [page for page, numbers in env.toc_fignumbers.items() if numbers != before.get(page)]
+
+
+_count = TocTreeCollector.assign_figure_numbers
+
+
+def name_chapters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Have each link to a numbered thing of another page name the page."""
+    here = app.env.toc_fignumbers
+    pages = {name: page for page, kinds in here.items() for named in kinds.values() for name in named}
+    for link in doctree.findall(nodes.reference):
+        anchor = link.get("refuri", "").rpartition("#")[2]
+        page = pages.get(anchor, docname)
+        if page == docname or not link.get("internal") or not _NUMBERED.fullmatch(link.astext()):
+            continue
+        behind = link.next_node(descend=False, siblings=True)
+        named = isinstance(behind, nodes.Text) and _NAMED.match(behind.astext())
+        if not named and not BELOW_A_TITLE & {name for above in holders(link) for name in above.get("classes", ())}:
+            words = nodes.Text(f" of {chapter_name(page)}")
+            inner = link[0] if isinstance(link[0], nodes.inline) else link
+            inner += words
+
+
+def holders(node: nodes.Element) -> list[nodes.Element]:
+    """Return the elements that hold a node."""
+    found, above = [], node.parent
+    while above is not None:
+        found.append(above)
+        above = above.parent
+    return found
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Take the place of Sphinx's count, for as long as this process lives."""
+    TocTreeCollector.assign_figure_numbers = count  # type: ignore[method-assign, assignment]
+    app.connect("doctree-resolved", name_chapters)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
