@@ -6,7 +6,8 @@ its loss is counted in bits per character. In a version every head of every laye
 * windows: sees as many keys as `size` says, the last ones before its query and the query itself. Some versions give
   the places of the oldest to tokens that are kept for the whole text: the first, the first four, or another one,
   drawn for each text from the 2nd to the 32nd;
-* strides: sees its last `size` keys and, before them, each `size`-th; some versions keep the first token as well;
+* strides: sees the query itself, the `size` keys before it and, farther back, each `size`-th; some versions keep the
+  first token as well;
 * heads: is as it was, but `size` of all heads are taken away: those with the most weight on the first token, as many
   drawn at random, or as many drawn at random within each of their layers.
 
@@ -104,8 +105,8 @@ def load_sinks() -> tuple[Row, ...]:
 def _seen_keys(n: int, change: str, size: int, kept: tuple[int, ...]) -> Bool[Numpy, "{n} {n}"]:
     """Which keys each query sees, under the causal mask, when some positions are kept for the whole text.
 
-    change : "window", of `size` keys with the kept ones, or "stride", of its last `size` keys and each `size`-th
-    before them, and the kept ones beside.
+    change : "window", of `size` keys with the kept ones, or "stride", of the query, the `size` keys before it
+    and each `size`-th farther back, and the kept ones beside.
     """
     if change == "stride":
         near, far = factorised_strided(n, size)

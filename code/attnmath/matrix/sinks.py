@@ -1,4 +1,4 @@
-"""Attention sinks: a key that collects the weight of many queries, and the matrix without it (section 5.5.2).
+"""Attention sinks: a key that collects the weight of many queries, and the matrix without it (section 5.5.1).
 
 A is row-stochastic, shape (..., n, n): every row is a distribution over the keys. Functions
 take numpy arrays and torch tensors alike and answer in kind.
