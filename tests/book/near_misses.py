@@ -64,9 +64,16 @@ def _others(part: str) -> list[str]:
     return [OTHER.get(part, "y" if part.isalpha() else r"\mu")] if known else []
 
 
+#: The line that a folded section leaves in view.
+_TOLD = re.compile(r"^```\{further\}\n.*?^```$", re.MULTILINE | re.DOTALL)
+
+
 def missing(notebook: Notebook, phrases: Iterable[str]) -> list[str]:
-    """Return the phrases that do not stand in the texts of a notebook exactly once."""
-    whole = " ".join(" ".join(words for _, words in texts(notebook)).split())
+    """Return the phrases that do not stand in the texts of a notebook exactly once.
+
+    The line of a folded section says again what the section has shown, and does not count.
+    """
+    whole = " ".join(" ".join(_TOLD.sub("", words) for _, words in texts(notebook)).split())
     return [phrase for phrase in phrases if whole.count(" ".join(phrase.split())) != 1]
 
 

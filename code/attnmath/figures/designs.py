@@ -52,7 +52,7 @@ def recall_against(
         one_of(legend, ("best", "center"), "legend")
     ax = axes_or_new(ax)
     for (label, line), dashes in zip(rules, cycle(("-", (0, (1, 1.5)), (0, (4, 2)))), strict=False):
-        grey: dict[str, Any] = {"color": "0.6", "linewidth": 1.2, "linestyle": dashes, "label": label, "zorder": 1}
+        grey: dict[str, Any] = {"color": "0.55", "linewidth": 1.2, "linestyle": dashes, "label": label, "zorder": 1}
         if len(line) == 1:
             ax.axhline(line[0, 1], **grey)
         else:
