@@ -62,7 +62,7 @@ SPOILT = [
     ("gradients", r"| $n\times d_v$ |", r"| $n\times d_k$ |"),
     ("saturation", "tends to | $1+b^2$ |", "tends to | $1-b^2$ |"),
     ("fixed_patterns", "ranks are $n$, $n-1$, $n-1$", "ranks are $n$, $n-2$, $n-1$"),
-    ("fixed_patterns", "* Six of the seven", "* Five of the seven"),
+    ("fixed_patterns", "Six of the seven have the", "Five of the seven have the"),
     ("remedies", "leaves the bound $d_k$", "leaves the bound $d_q$"),
     ("comparison", "the bound is below ten", "the bound is above ten"),
     ("sinusoidal_positions", "has the norm $\\sqrt{d/2}$.\n", "has the norm ${d/2}$.\n"),
