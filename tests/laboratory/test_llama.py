@@ -23,7 +23,7 @@ from attnlab.heads.llama_directory import load_directory
 from attnlab.heads.llama_gguf import file_hash, load_gguf
 from attnlab.heads.load import load_pretrained, read_heads
 from attnlab.heads.pretrained import bits_per_character, heads_of, load_llama, token_numbers
-from attnlab.heads.prune import Row
+from attnlab.heads.removal import Row
 from attnlab.records import provenance
 from attnmath.operator.attention import attention_weights, causal_mask
 

@@ -13,7 +13,7 @@ import site_checks
 from conftest import SITE
 from playwright.sync_api import Browser, Page
 
-#: The share of a chapter that is there to be read: prose, mathematics and figures, with everything folded as delivered.
+#: The share of a chapter that is there to be read: prose, mathematics and figures, with code and cards folded.
 LEAST_READING = 2 / 3
 PAGES = sorted(
     p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html") if "_static" not in p.parts and p.name != "index.html"

@@ -184,7 +184,7 @@ def test_a_formula_with_a_mistake_disagrees(blank, right, wrong, name):
 def table(site: Path) -> Any:
     def read(name: str) -> dict[str, Any]:
         text = (site / "_static" / "interactive" / f"{name}.js").read_text(encoding="utf-8")
-        return json.loads(re.search(r"\] = (\{.*\});", text)[1])
+        return json.loads(re.search(r"\] = ([{\[].*[}\]]);", text)[1])
 
     return read
 
@@ -278,11 +278,26 @@ def press(figure: Locator, label: str, key: str, times: int = 1) -> None:
         slider.press(key)
 
 
+SUPERSCRIPTS = str.maketrans("\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079", "-0123456789")
+
+
+def number(text: str) -> float:
+    """Return a number as a figure shows it, NaN for words."""
+    plain = text.replace("\N{MINUS SIGN}", "-").replace("\u202f", "").replace(" %", "")
+    digits, _, power = plain.partition("10") if "\N{MULTIPLICATION SIGN}10" in plain else (plain, "", "")
+    if not power and re.fullmatch("10[\u207b\u2070-\u2079\u00b9\u00b2\u00b3]+", plain):
+        digits, power = "1", plain[2:]
+    try:
+        return float(f"{digits.rstrip(chr(0xD7))}e{power.translate(SUPERSCRIPTS) or 0}")
+    except ValueError:
+        return float("nan")
+
+
 def shown(figure: Locator, column: int = 0) -> list[float]:
     """Return the numbers in a column of the last table."""
     body = figure.locator("table.interactive-numbers").last.locator("tbody tr")
     texts = body.evaluate_all(f"rows => rows.map((row) => row.querySelectorAll('td')[{column}].textContent)")
-    return [float(text.replace("\N{MINUS SIGN}", "-").replace("\u202f", "").replace("none", "nan")) for text in texts]
+    return [number(text) for text in texts]
 
 
 def test_figures_follow_the_arrow_keys(browser, address):
@@ -303,7 +318,7 @@ def test_figures_follow_the_arrow_keys(browser, address):
     red = "cells => cells.map((cell) => cell.classList.contains('is-negative'))"
     entries = row.locator(".interactive-heat tbody td")
     assert entries.evaluate_all(red) == (attention.softmax_jacobian(p) < 0).ravel().tolist()
-    status = row.locator("[aria-live=polite]")
+    status = row.locator(".visually-hidden[aria-live=polite]")
     page.wait_for_function("e => e.textContent.includes('Entropy')", arg=status.element_handle(), timeout=5000)
     row.get_by_role("button", name="Reset").click()
     at_rest = attention.softmax(S[3])
@@ -330,7 +345,7 @@ def test_figures_follow_the_arrow_keys(browser, address):
     spectrum = come_alive(page, "spectrum")
     press(spectrum, "temperature T", "ArrowRight")
     press(spectrum, "head", "ArrowLeft")
-    T = tables.TEMPERATURES[len(tables.TEMPERATURES) // 2 + 1]
+    T = pictures.TEMPERATURES[len(pictures.TEMPERATURES) // 2 + 1]
     weights = attention.softmax(load_heads("sentence").scores()[LAYER, HEAD - 1], temperature=float(T))
     sigma = rank.singular_values(weights)
     ranks = [rank.entropy_rank(sigma), rank.effective_rank(sigma, tables.EPSILON), rank.stable_rank(sigma)]

@@ -387,7 +387,7 @@
           if (kind) takeOver(target, kind, figures[kind]);
         }
       },
-      { rootMargin: "600px" },
+      { rootMargin: "100px" },
     );
     document.querySelectorAll("figure.interactive").forEach((figure) => nearby.observe(figure));
   }

@@ -18,7 +18,6 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ import numpy as np
 from attnlab import commands, records
 from attnlab.heads import corpus, positional, removal
 from attnlab.heads.load import WEIGHTS, TrainedDecoder, load_decoder
-from attnlab.heads.removal import Head
+from attnlab.heads.removal import Head, Row
 from attnlab.heads.train import numbers
 from attnlab.records import replace
 from attnlab.threads import one_thread
@@ -59,25 +58,6 @@ _COMMAND = commands.Command(
     kept="rows that are done are in {out}, and the same command does the others",
     extra="train",
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """One version of the decoder.
-
-    case : number of the random draw, or of the head (4 layer + head).  removed : how many heads, or as much as so many.
-    head : the head that this row adds, as "layer.head", where there is one.
-    bits : mean bits per character.  rise : its mean difference from the whole decoder, window by window, with its
-    standard error over the windows.
-    """
-
-    kind: str
-    case: int
-    removed: int
-    head: str
-    bits: float
-    rise: float
-    standard_error: float
 
 
 def load_pruning() -> tuple[Row, ...]:

@@ -28,8 +28,7 @@ from attnlab import commands, records
 from attnlab.heads import corpus, pretrained
 from attnlab.heads.llama import Llama, bits
 from attnlab.heads.llama_gguf import file_hash
-from attnlab.heads.prune import Row
-from attnlab.heads.removal import Head
+from attnlab.heads.removal import Head, Row
 from attnlab.heads.tokens import Tokenizer
 from attnlab.records import replace
 from attnmath.arrays import Numpy

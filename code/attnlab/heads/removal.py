@@ -8,6 +8,7 @@ that two versions are compared window by window.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,25 @@ Head = tuple[int, int]
 _EPSILON = 1e-5  # of torch's LayerNorm
 _TOGETHER = 32  # windows in one product
 _LARGEST = 1e6
+
+
+@dataclass(frozen=True)
+class Row:
+    """One version of the decoder.
+
+    case : number of the random draw, or of the head (4 layer + head).  removed : how many heads, or as much as so many.
+    head : the head that this row adds, as "layer.head", where there is one.
+    bits : mean bits per character.  rise : its mean difference from the whole decoder, window by window, with its
+    standard error over the windows.
+    """
+
+    kind: str
+    case: int
+    removed: int
+    head: str
+    bits: float
+    rise: float
+    standard_error: float
 
 
 def windows(decoder: TrainedDecoder, text: str, count: int | None = None) -> Int[Numpy, "windows length"]:
