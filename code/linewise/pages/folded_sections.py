@@ -142,12 +142,12 @@ def told(app: Sphinx, docname: str, section: nodes.section, parts: list[Section]
     part = parts[place]
     if part.level == 1:
         return
-    is_line = len(section) > 1 and isinstance(section[1], nodes.paragraph) and LINE in section[1]["classes"]
-    if is_line:
-        line, rest = section[1], section.children[2:]
+    line = section[1] if len(section) > 1 else None
+    if isinstance(line, nodes.paragraph) and LINE in line["classes"]:
+        rest = section.children[2:]
         if not part.folded or length_below(parts, place, whole=False).words > part.in_view.words:
             raise ValueError(f"{docname}: the section {part.title!r} is not folded as its notebook says")
-        line += list(marks(app, docname, claims_below(parts, place)))
+        line.extend(marks(app, docname, claims_below(parts, place)))
         section.children[2:] = []
         section += Folded("", *rest, minutes=length_below(parts, place, whole=True).minutes)
         return
