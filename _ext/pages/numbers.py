@@ -65,7 +65,7 @@ def name_chapters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             continue
         behind = link.next_node(descend=False, siblings=True)
         named = isinstance(behind, nodes.Text) and _NAMED.match(behind.astext())
-        around: set[str] = {kind for above in holders(link) for kind in above.get("classes", [])}
+        around = set[str]().union(*(above.get("classes", []) for above in holders(link)))
         if not named and not BELOW_A_TITLE & around:
             words = nodes.Text(f" of {chapter_name(page)}")
             inner: nodes.Element = link[0] if isinstance(link[0], nodes.inline) else link
