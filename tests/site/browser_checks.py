@@ -235,8 +235,10 @@ def share_of_reading(page: Page) -> float:
 
     It is measured as the article is delivered, but with the sections that go further unfolded.
     """
-    page.evaluate("() => document.querySelectorAll('details.further').forEach((e) => { e.open = true; })")
+    fold = "(open) => document.querySelectorAll('details.further').forEach((e) => { e.open = open; })"
+    page.evaluate(fold, True)
     article, machinery = page.evaluate(_HEIGHTS)
+    page.evaluate(fold, False)
     return 1 - machinery / article
 
 
