@@ -376,7 +376,7 @@
     await changed();
   }
 
-  // A figure takes over its picture when the reader nears it: the class of the element names the figure.
+  // A figure takes over its picture when a third of it is in view: the class of the element names the figure.
   function begin(figures) {
     const nearby = new IntersectionObserver(
       (entries) => {
@@ -387,7 +387,7 @@
           if (kind) takeOver(target, kind, figures[kind]);
         }
       },
-      { rootMargin: "100px" },
+      { threshold: 0.3 },
     );
     document.querySelectorAll("figure.interactive").forEach((figure) => nearby.observe(figure));
   }
