@@ -245,7 +245,7 @@ def counts() -> dict[str, int]:
     return COUNTED | {
         r"the (\d+) small models": len(recall_models()),
         r"the (\d+) small encoder-decoder models": len(translation_models()),
-        r"at most (\d+) MB in": int(weight[1]) // 1_000_000,
+        r"at most (\d+) kB in": int(weight[1]) // 1000,
         r"in at most (\d+) files": int(weight[2]),
         rf"{COUNT} findings": len(re.findall(r"^## \d+\.", prose(LINKED["guide/findings.ipynb"]), re.MULTILINE)),
         rf"{COUNT} of the \w+ maps": len(exact(orthogonal)),
@@ -268,7 +268,7 @@ def test_the_readme_counts_and_times_rightly() -> None:
         ("1710 small", "1711 small"),
         ("190 small", "180 small"),
         ("seven fixed patterns", "six fixed patterns"),
-        ("at most 1 MB", "at most 2 MB"),
+        ("at most 1100 kB", "at most 1200 kB"),
         ("25 files", "52 files"),
         ("eight findings", "nine findings"),
         ("four of the six maps", "five of the six maps"),
