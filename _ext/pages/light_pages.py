@@ -390,12 +390,13 @@ def style_bundle(static: Path, pages: Collection[str], words: set[str], fonts: l
 
 
 def without_remarks(script: str) -> str:
-    """Return a script without lines that are remarks, and without indentation.
+    """Return a script without lines that are remarks, except for licences (``/*!``), and without indentation.
 
-    >>> without_remarks("// why\\nif (a) {\\n  b();  // c\\n}\\n")
+    >>> without_remarks("// why\\n/** how\\n * far */\\nif (a) {\\n  b();  // c\\n}\\n")
     'if (a) {\\nb();  // c\\n}\\n'
     """
-    return re.sub(r"(?m)^[ \t]+", "", re.sub(r"(?m)^[ \t]*//.*\n", "", script))
+    code = re.sub(r"(?ms)^[ \t]*/\*(?!!).*?\*/[ \t]*\n", "", script)
+    return re.sub(r"(?m)^[ \t]+", "", re.sub(r"(?m)^[ \t]*//.*\n", "", code))
 
 
 def script_bundles(static: Path, pages: Collection[str]) -> Iterator[Bundle]:
