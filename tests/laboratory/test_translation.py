@@ -498,7 +498,7 @@ def test_the_command_tries_rates_first_and_then_runs_the_best_ones(tmp_path: Pat
     said = capsys.readouterr().out
     assert "16 new runs" in said and re.search(r"\b6 new runs", said)
     runs = [(row["design"], row["seed"], row["rate"]) for row in TABLE.read(out)]
-    best = {"learned": 0.004, "single": 0.004, "fixed": 0.016}  # and of orthogonal heads the common one
+    best = {"learned": 0.004, "fixed": 0.016, "single": 0.004}  # and of orthogonal heads the common one
     assert [run for run in runs if run[1] > 1] == [(name, seed, best[name]) for name in best for seed in (2, 3)]
     for wrong in (["--steps", "4"], ["--parts", "extra"], ["--pairs", "20"]):
         assert main([*call, *wrong]) != 0
