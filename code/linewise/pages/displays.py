@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from html import escape
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -72,6 +73,11 @@ def drawn(kind: str, record: dict[str, Any], conventions: Conventions, links: st
     return f"{html.removesuffix('</details>')}{links}</details>" if links else html
 
 
+def with_tex(shown: str, record: dict[str, Any]) -> str:
+    """Return a derivation's HTML with its lines in TeX beside it, for whoever wants to copy them."""
+    return shown.replace("<div ", f'<div data-tex="{escape(display.aligned(record))}" ', 1)
+
+
 class Draw(SphinxPostTransform):
     """Draw the records where the builder writes HTML or text; LaTeX has a visitor of its own."""
 
@@ -88,8 +94,10 @@ class Draw(SphinxPostTransform):
                 continue
             if builder.name == "epub":  # no reader can be sure that a book unfolds
                 html = drawn(kind, record, conventions).replace("<details", '<details open="open"')
+            elif kind == card.MIME:
+                html = drawn(kind, record, conventions, self.links(record))
             else:
-                html = drawn(kind, record, conventions, self.links(record) if kind == card.MIME else "")
+                html = with_tex(drawn(kind, record, conventions), record)
             node.replace_self(nodes.raw("", html, format="html", classes=["output", "text_html"]))
 
     def links(self, record: dict[str, Any]) -> str:
