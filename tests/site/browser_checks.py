@@ -173,7 +173,7 @@ _SHIFTS = """() => {
 }"""
 
 #: At most this much on the first load of a page: bytes, requests, and a shift of one line, in pixels.
-MOST_BYTES, MOST_REQUESTS, MOST_SHIFT = 1_100_000, 25, 28
+MOST_BYTES, MOST_REQUESTS, MOST_SHIFT = 1_000_000, 25, 28
 
 
 class Weight:
