@@ -220,6 +220,15 @@ def settle(page: Page) -> None:
     page.evaluate(_SETTLED)
 
 
+# The sections that are far from the window are laid out as for paper; and then the page is again for a screen.
+_LAY_OUT = """() => ["beforeprint", "afterprint"].forEach((name) => dispatchEvent(new Event(name)))"""
+
+
+def lay_out(page: Page) -> None:
+    """Have a page lay out all of its sections, so that everything on it has its place and its size."""
+    page.evaluate(_LAY_OUT)
+
+
 def bad_math(page: Page) -> list[str]:
     """Return formulas that were not typeset, and those that a browser cannot show as MathML."""
     return page.evaluate(_BAD_MATHML) + [f"not typeset: {text}" for text in page.evaluate(_RAW_MATH)]

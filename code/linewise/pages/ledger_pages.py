@@ -109,7 +109,7 @@ def parts(env: Any) -> list[str]:
 
 @cache
 def homes(app: Sphinx) -> dict[str, str]:
-    """Return the page that says all of each claim: a part of the ledger, where the book has one for it, or the ledger."""
+    """Return the page that says all of each claim: a part of the ledger where the book has one, or the ledger."""
     named = {section: PARTS + source.page for source in book_of(app).sources for section in source.shape}
     there = {page: page for page in parts(app.env)}
     part = {row.claim.id: PARTS + "own" if row.claim.is_own else named[row.claim.section] for row in book_of(app).rows}
