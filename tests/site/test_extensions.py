@@ -291,7 +291,7 @@ def make(folder: Path, *parts: str) -> dict[str, BeautifulSoup]:
     (folder / "chapters" / "c.md").write_text("# The chapter\n\n$$ x \\tag{5.1.5} $$\n", encoding="utf-8")
     pages = {name: (ROOT / f"{name}.md").read_text(encoding="utf-8") for name in ("ledger", "errata", "coverage")}
     (folder / "ledger").mkdir()
-    pages |= {part: '# A part\n\n{% include "ledger.md" %}\n' for part in parts}
+    pages |= dict.fromkeys(parts, '# A part\n\n{% include "ledger.md" %}\n')
     listed = "\n".join(["chapters/c", *pages])
     _, warnings = build(folder, a=f"# A\n\n{{card}}`!5.1.5`\n\n```{{toctree}}\n{listed}\n```\n", **pages)
     assert [line for line in warnings.splitlines() if "WARNING" in line or "ERROR" in line] == []
@@ -328,11 +328,11 @@ def test_a_divided_ledger_has_lines_that_lead_to_its_parts(divided):
     ]  # fmt: skip
     assert words(part, "h2") == ["Section 5.1 ¶"] and words(own, "h2") == ["Our own statements ¶"]
     assert "Scope: for 2*ab_c < c" in words(part, ".claim-entry")[0] and "R-own" in words(own, ".claim-entry")[0]
-    assert not part.select("form, a.claim-id") and len(whole.select("form.claim-filter[data-entries]")) == 1
-    opinion = [
-        str(a["href"]) for a in pages["coverage"].select(".coverage-table a.claim-link") if "ledger" in a["href"]
-    ]
-    assert opinion == ["ledger/section.html#ledger-5.1-opinion"]
+    assert (
+        not part.select("form.claim-filter, a.claim-id") and len(whole.select("form.claim-filter[data-entries]")) == 1
+    )
+    opinion = pages["coverage"].select('.coverage-table a.claim-link[href*="ledger"]')
+    assert [str(a["href"]) for a in opinion] == ["ledger/section.html#ledger-5.1-opinion"]
     assert str(part.select("a.claim-link")[-1]["href"]) == "../chapters/c.html", "nobody decides it"
     script = (out / "_static" / "ledger-entries.js").read_text(encoding="utf-8")
     packed = gzip.decompress(base64.b64decode(script.partition('"')[2].rpartition('"')[0])).decode()

@@ -28,6 +28,7 @@
   // The sections of a page are laid out when they are nearly in view, and stay so; all of them on paper, and where an
   // address leads to a place of the page, which is then known.
   function layOutAll() {
+    if (!article) return; // nothing has been arranged yet
     for (const section of article.querySelectorAll(":scope > section > section")) section.classList.add("near");
     arrange(derivations());
   }
