@@ -9,7 +9,7 @@ extension works on the finished pages:
 * Code has elements around the tokens that have a colour of their own, and no others.
 * The scripts that all pages share become three: those that others may need while the page is read, those that wait
   until it is there, and those of the buttons that only pages with code have. A script of one page stays with it.
-* The font of formulas is asked for early where there are formulas, and elsewhere not at all.
+* The font of formulas is asked for early where a page has formulas beside those in the contents of the book.
 * The icons' style sheet and fonts keep the icons that occur.
 * A picture carries its size, so that nothing moves when it comes, and comes when it is nearly in view.
 * FontAwesome's script (1.5 MB) goes, its style sheet shows the icons as well.
@@ -42,7 +42,7 @@ ICON_SCRIPT = re.compile(r'<script src="[^"]*/fontawesome/[^"]*"></script>\n?')
 SHEET = re.compile(r'[ \t]*<link(?=[^>]*\brel="stylesheet")(?![^>]*\bmedia=)[^>]*\bhref="([^"]+)"[^>]*>\n?')
 SCRIPT = re.compile(r'[ \t]*<script(?![^>]*\b(?:type=|async|defer|data-))[^>]*\bsrc="([^"]+)"[^>]*></script>\n?')
 PRELOAD = re.compile(r'[ \t]*<link rel="preload" as="(?:script|font)"[^>]*>\n?')
-#: What asks early for the font of formulas, which a page without a formula does not need.
+#: What asks early for the font of formulas, which a page without a formula does not need at once.
 MATH_FONT = re.compile(r'<link rel="preload" as="font"[^>]*/book-math\.woff2">\n')
 #: Classes that Bootstrap's and the theme's scripts give to elements while somebody uses the page.
 DYNAMIC = frozenset(
@@ -422,7 +422,7 @@ def lightened(page: str, bundles: Iterable[Bundle], folder: Path) -> str:
         page = bundle.put_into(page)
     if "sd-tab-set" not in page:
         page = TABS.sub("", page)
-    if "<math" not in page:
+    if "<math" not in page.partition("<main")[2]:
         page = MATH_FONT.sub("", page)
     page = page.replace(THEME, CHOSEN).replace(' data-theme="auto"', ' data-theme="light"', 1)
     return sized_pictures(page, folder)

@@ -197,7 +197,7 @@ def test_the_glossary_has_its_letters_beside_it(site):
 def test_a_page_asks_early_for_the_font_of_formulas_only_if_it_has_some(pages):
     for name, page in pages.items():
         asked = bool(page.select("link[rel=preload][href$='book-math.woff2']"))
-        assert asked == bool(page.select("math")) or not page.select("link[rel=preload]"), name
+        assert asked == bool(page.select("main math")) or not page.select("link[rel=preload]"), name
 
 
 def test_coverage_has_a_row_for_every_sentence(site):
