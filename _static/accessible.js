@@ -14,7 +14,7 @@ const BOXES = [
 
 // All are measured before any is changed: a browser lays out a long page anew after each change. What is not laid out,
 // since it is folded or far from the window, is marked when it comes.
-const isLaidOut = (e) => e.checkVisibility?.({ contentVisibilityAuto: true }) ?? true;
+const isLaidOut = (e) => !e.closest(".bd-article > section > section:not(.near), details:not([open])");
 function markScrolling(root) {
   const scrolls = (e) => isLaidOut(e) && e.scrollWidth > e.clientWidth && /auto|scroll/.test(getComputedStyle(e).overflowX);
   const found = new Map();
@@ -44,7 +44,7 @@ function fit(root) {
   for (const e of boxes) e.style.fontSize = "";
   const share = boxes.map((e) => (e.clientWidth - 1) / e.scrollWidth);
   boxes.forEach((e, k) => {
-    if (share[k] < 1 && share[k] >= SMALLEST && e.scrollWidth > e.clientWidth + 1) e.style.fontSize = `${share[k]}em`;
+    if (share[k] < 1 && share[k] >= SMALLEST && e.scrollWidth > e.clientWidth + 1) e.style.fontSize = `${0.98 * share[k]}em`;
   });
 }
 

@@ -15,7 +15,8 @@
   // A derivation has its reasons at the right of its lines, or under them where there is not room for both.
   // All are measured before any is changed: a browser lays out a long page anew after each change. What is folded or far
   // from the window is not laid out, and is not measured either, which would be to lay it out.
-  const isLaidOut = (e) => e.checkVisibility?.({ contentVisibilityAuto: true }) ?? true;
+  // (checkVisibility would ask for the styles of all of it.)
+  const isLaidOut = (e) => !e.closest(".bd-article > section > section:not(.near), details:not([open])");
   function arrange(all) {
     const blocks = all.filter(isLaidOut);
     const narrow = matchMedia("(max-width: 720px)").matches;
