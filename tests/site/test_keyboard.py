@@ -229,11 +229,11 @@ def test_formulas_that_are_filtered_are_what_one_would_type(open_page, mathml, t
 def test_a_line_of_the_ledger_unfolds_to_what_the_claim_says(open_page):
     page = open_page("ledger.html")
     scripts = "() => performance.getEntriesByType('resource').filter((r) => r.name.includes('ledger-entries')).length"
-    entry, other = page.locator(".claim-entry.brief").nth(3), page.locator(".claim-entry.brief").nth(4)
+    anchor, next_one = page.locator(".claim-entry.brief").evaluate_all("all => [all[3].id, all[4].id]")
+    entry, other = (page.locator(f'[id="{name}"]') for name in (anchor, next_one))
     assert entry.locator("p").count() == 1 and page.evaluate(scripts) == 0
     number = entry.locator("a.claim-id")
-    anchor, address = entry.get_attribute("id"), number.get_attribute("href")
-    entry = page.locator(f'[id="{anchor}"]')
+    address = number.get_attribute("href")
     number.press("Enter")
     expect(entry.locator("p").nth(1)).to_be_visible(timeout=PATIENCE)
     expect(number).to_have_attribute("aria-expanded", "true")
