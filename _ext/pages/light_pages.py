@@ -44,8 +44,8 @@ SCRIPT = re.compile(r'[ \t]*<script(?![^>]*\b(?:type=|async|defer|data-))[^>]*\b
 PRELOAD = re.compile(r'[ \t]*<link rel="preload" as="(?:script|font)"[^>]*>\n?')
 #: What asks early for the font of formulas, which a page without a formula does not need at once.
 MATH_FONT = re.compile(r'<link rel="preload" as="font"[^>]*/book-math\.woff2">\n')
-#: Which boxes the theme's script measures to make those that scroll tab stops. It is to ask only those that are laid out
-#: (book.css): to measure the others is to lay out the page. _static/accessible.js does the rest when they come.
+#: Which boxes the theme's script measures to make those that scroll tab stops. It is to ask only those that are laid
+#: out (book.css): to measure the others is to lay out the page. _static/accessible.js does the rest when they come.
 MEASURED = '"pre, .nboutput > .output_area, .cell_output > .output, .jp-RenderedHTMLCommon"'
 NEAR = f'":is({MEASURED[1:-1]}):not(.bd-article > section > section:not(.near) *)"'
 #: Classes that Bootstrap's and the theme's scripts give to elements while somebody uses the page.
