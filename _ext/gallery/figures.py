@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ import yaml
 from pages.guide import title
 from paper.print_book import PRINTERS
 from PIL import Image
+from reference.terms import PAGE as GLOSSARY
+from reference.terms import pattern, read_glossary
 from sphinx.application import Sphinx
 from sphinx.util.fileutil import copy_asset
 
@@ -30,6 +32,7 @@ sys.path.append(str(ROOT / "tools"))
 import publish  # noqa: E402
 import stamps  # noqa: E402
 from figure_scripts import Figure, figures_of  # noqa: E402
+from linewise.ledger.coverage import tags_of  # noqa: E402
 
 from . import filled  # noqa: E402
 
@@ -89,6 +92,33 @@ def first_sentence(caption: str) -> str:
     return re.split(r"(?<=[.:])\s+(?=[A-Z(])", caption)[0].rstrip(":")
 
 
+@cache
+def numbers_around(path: Path) -> dict[str, list[str]]:
+    """Return for each figure of a notebook the numbers of the equations between the headings around it."""
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    numbers: list[str] = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            if re.match(r"#+ ", source):
+                names, numbers = [], []
+            numbers += tags_of(source)
+        elif name := cell["metadata"].get("mystnb", {}).get("figure", {}).get("name"):
+            names.append(name)
+        found |= dict.fromkeys(names, numbers)
+    return found
+
+
+def found_by(root: Path, figure: Figure) -> str:
+    """Return what finds a figure beside its own words: its terms in Chinese, and the numbers of equations around it."""
+    names = {name.lower(): term for term in read_glossary(root / f"{GLOSSARY}.yml").terms for name in term.english}
+    said = f"{figure.caption} {figure.alt}".lower()
+    terms = [names[name] for name in pattern(names, r"\w-").findall(said)]
+    numbers = numbers_around(root / f"{figure.page}.ipynb")[figure.name]
+    return " ".join(dict.fromkeys([*(zh for term in terms for zh in term.chinese), *numbers]))
+
+
 def corner(place: int, part: Part) -> str:
     """Return where the thumbnail of a part's figure is on its sheet, as CSS counts: from 0 % at the left to 100 %.
 
@@ -105,8 +135,9 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname.partition("/")[0] == "gallery":
         above = "../" * docname.count("/")
         folder = docname.partition("/")[2]
-        filters = {"first_sentence": first_sentence, "corner": corner}
-        source[0] = filled(source[0], filters, parts=parts(Path(app.srcdir)), folder=folder, above=above)
+        root = Path(app.srcdir)
+        filters = {"first_sentence": first_sentence, "corner": corner, "found_by": partial(found_by, root)}
+        source[0] = filled(source[0], filters, parts=parts(root), folder=folder, above=above)
 
 
 def sheet(pictures: Sequence[Path]) -> Image.Image:

@@ -223,6 +223,9 @@ def test_the_filter_finds_figures_by_their_captions(tab, shown):
     first = shown[0]
     tab.get_by_label("Find a figure").fill(" ".join(first.alt.split()[:6]))
     assert 1 <= tab.locator(".gallery-card:visible").count() < count
+    for said in ("方差", "5.1.8", "（5.1.8）"):
+        tab.get_by_label("Find a figure").fill(said)
+        assert 1 <= tab.locator(".gallery-card:visible").count() < count, said
     tab.get_by_label("Find a figure").fill("no figure has these words")
     assert tab.locator(".gallery-card:visible").count() == 0
     assert tab.locator(".gallery-filter output").text_content() == f"0 of {count} figures"
