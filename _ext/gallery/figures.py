@@ -3,13 +3,16 @@
 `gallery.md` shows all figures small, and ``gallery/<folder>.md`` those of a folder of ``chapters/`` with all that can
 be taken away. When the site is built, the figures are published into ``figures/`` where they are not yet (`publish`),
 the published files and the scripts are copied to ``_static/figures``, and each folder's thumbnails are put on one
-sheet, so that a page with many of them needs one request.
+sheet, so that a page with many of them needs one request. Figures of trained heads are drawn with other models as well,
+by the same programs (`figure_models`); these pictures are kept below ``_build``, and drawn again where their inputs
+change.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ from sphinx.util.fileutil import copy_asset
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
+import figure_models  # noqa: E402
 import publish  # noqa: E402
 import stamps  # noqa: E402
 from figure_scripts import Figure, figures_of  # noqa: E402
@@ -39,6 +43,8 @@ from . import filled  # noqa: E402
 #: Thumbnails of a sheet: so many in a row, each of so many pixels with a white margin.
 COLUMNS = 4
 WIDTH, HEIGHT, MARGIN = 320, 200, 4
+#: Where the pictures of other models are kept from one build to the next.
+OTHER_MODELS = ROOT / "_build" / "other_models"
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,11 @@ class Part:
     def figures(self) -> list[Figure]:
         """All figures of the part, in order."""
         return [figure for chapter in self.chapters for figure in chapter.figures]
+
+    @property
+    def offers(self) -> bool:
+        """Whether a figure of the part is drawn of several models."""
+        return any(figure.others for figure in self.figures)
 
 
 @cache
@@ -136,7 +147,10 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         above = "../" * docname.count("/")
         folder = docname.partition("/")[2]
         root = Path(app.srcdir)
-        filters = {"first_sentence": first_sentence, "corner": corner, "found_by": partial(found_by, root)}
+        filters = {
+            "first_sentence": first_sentence, "corner": corner, "found_by": partial(found_by, root),
+            "slug": figure_models.slug, "caption_of": figure_models.caption,
+        }  # fmt: skip
         source[0] = filled(source[0], filters, parts=parts(root), folder=folder, above=above)
 
 
@@ -160,8 +174,14 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         return
     published = Path(app.srcdir, "figures")
     publish.publish(publish.collect(stamps.notebooks([Path(app.srcdir, "chapters")])), published)
+    chosen = [figure for part in parts(Path(app.srcdir)) for figure in part.figures if figure.others]
+    script = [sys.executable, str(ROOT / "tools" / "figure_scripts.py"), "--models", str(OTHER_MODELS)]
+    if chosen:
+        subprocess.run([*script, *(figure.stem for figure in chosen)], check=True, stdout=subprocess.DEVNULL)
     target = Path(app.outdir, "_static", "figures")
     target.mkdir(parents=True, exist_ok=True)
+    for name in (name for figure in chosen for name in figure.others):
+        copy_asset(str(OTHER_MODELS / f"{name}.svg"), str(target))
     for part in parts(Path(app.srcdir)):
         sheet([published / f"{figure.stem}.png" for figure in part.figures]).save(
             target / f"sheet-{part.folder}.webp", quality=60, method=4
