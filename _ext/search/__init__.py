@@ -24,6 +24,7 @@ from typing import Any
 
 import yaml
 from mathematics import plain_node
+from pages.light_pages import without_remarks
 from py_mini_racer import MiniRacer
 from reference.terms import HAN, Glossary, glossary_of
 from sphinx.application import Sphinx
@@ -64,8 +65,14 @@ def engine() -> MiniRacer:
     made = MiniRacer()
     atexit.register(made.close)
     for name in SHIPPED[:2]:
-        made.eval((ASSETS / name).read_text(encoding="utf-8").replace("const Finding =", "var Finding =", 1) + ";0")
+        made.eval(shipped(name).replace("const Finding =", "var Finding =", 1) + ";0")
     return made
+
+
+def shipped(name: str) -> str:
+    """Return a script as the page loads it: without remarks, which are more than half of MiniSearch."""
+    head = f"/* {name}: see LICENSE-minisearch.txt */\n" if name.startswith("vendor/") else ""
+    return head + without_remarks((ASSETS / name).read_text(encoding="utf-8"))
 
 
 def data_of(app: Sphinx) -> dict[str, Any]:
@@ -102,7 +109,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     static = Path(app.outdir) / "_static"
     (static / "vendor").mkdir(parents=True, exist_ok=True)
     for name in SHIPPED:
-        shutil.copy(ASSETS / name, static / name)
+        (static / name).write_text(shipped(name), encoding="utf-8")
+    shutil.copy(ASSETS / "vendor" / "LICENSE-minisearch.txt", static / "vendor")
     (static / "finding-data.js").write_text(packed(data_of(app)), encoding="utf-8")
     for name in REPLACED:
         (static / name).unlink(missing_ok=True)
