@@ -37,7 +37,8 @@ VPYTHON := "$(VENV)/bin/python"
 RUN := $(INTERRUPTED); $(VPYTHON)
 # By its module and not by its script, so that the folder may be moved.
 JUPYTER_BOOK := $(VPYTHON) -c "from jupyter_book.cli.main import main; main()"
-SITE := chapters read guide gallery reference code linewise.yml kernel.json tools/figure_scripts.py tools/publish.py _config.yml _toc.yml _ext _static references.bib \
+SITE := chapters read ledger guide gallery reference code linewise.yml kernel.json tools/figure_scripts.py tools/figure_models.py tools/figure_models.yml \
+        tools/publish.py _config.yml _toc.yml _ext _static references.bib \
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help

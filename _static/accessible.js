@@ -12,9 +12,11 @@ const BOXES = [
   [".pst-scrollable-table-container, .table-wrapper, table:not(.derivation > table)", "Table"],
 ];
 
-// All are measured before any is changed: a browser lays out a long page anew after each change.
+// All are measured before any is changed: a browser lays out a long page anew after each change. What is not laid out,
+// since it is folded or far from the window, is marked when it comes.
+const isLaidOut = (e) => !e.closest(".bd-article > section > section:not(.near), details:not([open])");
 function markScrolling(root) {
-  const scrolls = (e) => e.scrollWidth > e.clientWidth && /auto|scroll/.test(getComputedStyle(e).overflowX);
+  const scrolls = (e) => isLaidOut(e) && e.scrollWidth > e.clientWidth && /auto|scroll/.test(getComputedStyle(e).overflowX);
   const found = new Map();
   for (const [selector, name] of BOXES) {
     for (const e of root.querySelectorAll(selector)) found.set(e, scrolls(e) && name);
@@ -28,6 +30,22 @@ function markScrolling(root) {
       for (const attribute of ["tabindex", "role", "aria-label"]) e.removeAttribute(attribute);
     }
   }
+}
+
+// A display formula, or a line of a derivation above its reason, that is a little too wide for its box is set smaller, so
+// that all of it is in view. Beyond a fifth it scrolls.
+const SMALLEST = 0.8;
+const fitted = new WeakMap(); // the width of the page for which a box has been looked at
+function fit(root) {
+  const width = root.clientWidth;
+  const boxes = [...root.querySelectorAll(".math, .math > .formula, .derivation.stacked .right")]
+    .filter((e) => fitted.get(e) !== width && isLaidOut(e));
+  for (const e of boxes) fitted.set(e, width);
+  for (const e of boxes) e.style.fontSize = "";
+  const share = boxes.map((e) => (e.clientWidth - 1) / e.scrollWidth);
+  boxes.forEach((e, k) => {
+    if (share[k] < 1 && share[k] >= SMALLEST && e.scrollWidth > e.clientWidth + 1) e.style.fontSize = `${0.98 * share[k]}em`;
+  });
 }
 
 // A button that unfolds a solution is called after the solution.
@@ -88,7 +106,11 @@ addEventListener("load", async () => {
   await window.MathJax?.startup?.promise;
   await document.fonts.ready;
   const article = document.querySelector(".bd-article") ?? document.body;
-  new ResizeObserver(() => requestAnimationFrame(() => markScrolling(article))).observe(article);
+  const look = () => {
+    fit(article);
+    markScrolling(article);
+  };
+  new ResizeObserver(() => requestAnimationFrame(look)).observe(article);
   document.addEventListener("click", (event) => {
     if (event.target.closest(".admonition-title")) requestAnimationFrame(() => markScrolling(article));
   });

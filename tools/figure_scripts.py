@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import execute
+import figure_models
 import publish
 import reach
 import stamps
@@ -82,6 +83,7 @@ class Figure:
     caption, alt : as in the chapter.
     one_machine : whether the picture differs from machine to machine.
     script : the source of a program that draws it.
+    choice : of a figure that shows trained heads: the models of which its program draws it, or why of no other one.
     """
 
     name: str
@@ -90,6 +92,13 @@ class Figure:
     alt: str
     one_machine: bool
     script: str
+    choice: figure_models.Choice | str | None = None
+
+    @property
+    def others(self) -> dict[str, str]:
+        """The program with each of the other models that are offered, by the stem of its file."""
+        offered = self.choice.others if isinstance(self.choice, figure_models.Choice) else ()
+        return {f"{self.stem}-{figure_models.slug(m)}": figure_models.chosen(self.script, m) for m in offered}
 
     @property
     def stem(self) -> str:
@@ -100,7 +109,8 @@ class Figure:
 def figures_of(notebook: Any, page: str) -> Iterator[Figure]:
     """Yield the figures of a notebook, which is its JSON, read."""
     cells = [c for c in notebook["cells"] if c["cell_type"] == "code"]
-    found = statements(["".join(c["source"]) for c in cells])
+    sources = ["".join(c["source"]) for c in cells]
+    plain = statements(sources)
     for number, cell in enumerate(cells):
         described = cell["metadata"].get("mystnb") or {}
         figure = described.get("figure") or {}
@@ -108,14 +118,19 @@ def figures_of(notebook: Any, page: str) -> Iterator[Figure]:
             name, caption = str(figure["name"]), str(figure["caption"])
             alt = str((described.get("image") or {}).get("alt") or "")
             one_machine = THIS_MACHINE in cell["metadata"].get("tags", [])
-            source = script(found, number, name.replace("-", "_"), header(page, caption))
-            yield Figure(name, page, caption, alt, one_machine, source)
+            choice = figure_models.choices().get(name)
+            chosen = isinstance(choice, figure_models.Choice)
+            found = statements(figure_models.changed(name, sources)) if chosen else plain
+            about = header(page, caption, choice.book if isinstance(choice, figure_models.Choice) else "")
+            source = script(found, number, name.replace("-", "_"), about)
+            yield Figure(name, page, caption, alt, one_machine, source, choice)
 
 
-def header(page: str, caption: str) -> str:
-    """Return the docstring of a script: what the figure shows, and where it comes from."""
+def header(page: str, caption: str, model: str = "") -> str:
+    """Return the docstring of a script: what the figure shows, of which model, and where it comes from."""
     origin = f'From {page}.ipynb of the book "Attention, Checked". It needs the book\'s packages, attention-checked.'
-    text = f"{caption}\n\n{origin}"
+    chosen = f"This is about the {model}. MODEL, below, draws the same figure of another model.\n\n" if model else ""
+    text = f"{caption}\n\n{chosen}{origin}"
     paragraphs = [textwrap.fill(p, COLUMNS, break_long_words=False) for p in text.split("\n\n")]
     return 'r"""' + "\n\n".join(paragraphs).replace('"""', "'''").removesuffix('"') + '\n"""'
 
@@ -383,6 +398,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="figures, such as fig_relu2_sparsity (default: all)")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--out", type=Path, help="a folder for the scripts")
+    what.add_argument("--models", type=Path, help="a folder for pictures of other models, where the figures offer them")
     what.add_argument("--check", action="store_true", help="run the scripts, and compare with the notebooks' figures")
     options = parser.parse_args(arguments)
     notebooks = stamps.notebooks([stamps.ROOT / "chapters"])
@@ -395,6 +411,11 @@ def main(arguments: list[str] | None = None) -> int:
         if name.replace("-", "_") not in found:
             parser.error(f"names: expected figures of the book, such as {next(iter(found))}, got {name!r}")
     chosen = [found[name.replace("-", "_")] for name in options.names] or list(found.values())
+    if options.models:
+        programs = {name: program for figure in chosen for name, program in figure.others.items()}
+        for name in figure_models.draw(programs, options.models):
+            print(f"{name}: drawn", flush=True)
+        return 0
     drawn = publish.collect(notebooks) if options.check else {}
     faults = []
     for figure in chosen:

@@ -48,6 +48,7 @@ SOURCES = (
     "guide/*.md",
     "guide/*.ipynb",
     "read/*.md",
+    "ledger/*.md",
     "reference/**/*.md",
     "reference/*.yml",
     "code/**/*.py",

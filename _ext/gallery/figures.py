@@ -3,17 +3,20 @@
 `gallery.md` shows all figures small, and ``gallery/<folder>.md`` those of a folder of ``chapters/`` with all that can
 be taken away. When the site is built, the figures are published into ``figures/`` where they are not yet (`publish`),
 the published files and the scripts are copied to ``_static/figures``, and each folder's thumbnails are put on one
-sheet, so that a page with many of them needs one request.
+sheet, so that a page with many of them needs one request. Figures of trained heads are drawn with other models as well,
+by the same programs (`figure_models`); these pictures are kept below ``_build``, and drawn again where their inputs
+change.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +24,27 @@ import yaml
 from pages.guide import title
 from paper.print_book import PRINTERS
 from PIL import Image
+from reference.terms import PAGE as GLOSSARY
+from reference.terms import pattern, read_glossary
 from sphinx.application import Sphinx
 from sphinx.util.fileutil import copy_asset
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
+import figure_models  # noqa: E402
 import publish  # noqa: E402
 import stamps  # noqa: E402
 from figure_scripts import Figure, figures_of  # noqa: E402
+from linewise.ledger.coverage import tags_of  # noqa: E402
 
 from . import filled  # noqa: E402
 
 #: Thumbnails of a sheet: so many in a row, each of so many pixels with a white margin.
 COLUMNS = 4
 WIDTH, HEIGHT, MARGIN = 320, 200, 4
+#: Where the pictures of other models are kept from one build to the next.
+OTHER_MODELS = ROOT / "_build" / "other_models"
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,11 @@ class Part:
     def figures(self) -> list[Figure]:
         """All figures of the part, in order."""
         return [figure for chapter in self.chapters for figure in chapter.figures]
+
+    @property
+    def offers(self) -> bool:
+        """Whether a figure of the part is drawn of several models."""
+        return any(figure.others for figure in self.figures)
 
 
 @cache
@@ -89,6 +103,33 @@ def first_sentence(caption: str) -> str:
     return re.split(r"(?<=[.:])\s+(?=[A-Z(])", caption)[0].rstrip(":")
 
 
+@cache
+def numbers_around(path: Path) -> dict[str, list[str]]:
+    """Return for each figure of a notebook the numbers of the equations between the headings around it."""
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    numbers: list[str] = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            if re.match(r"#+ ", source):
+                names, numbers = [], []
+            numbers += tags_of(source)
+        elif name := cell["metadata"].get("mystnb", {}).get("figure", {}).get("name"):
+            names.append(name)
+        found |= dict.fromkeys(names, numbers)
+    return found
+
+
+def found_by(root: Path, figure: Figure) -> str:
+    """Return what finds a figure beside its own words: its terms in Chinese, and the numbers of equations around it."""
+    names = {name.lower(): term for term in read_glossary(root / f"{GLOSSARY}.yml").terms for name in term.english}
+    said = f"{figure.caption} {figure.alt}".lower()
+    terms = [names[name] for name in pattern(names, r"\w-").findall(said)]
+    numbers = numbers_around(root / f"{figure.page}.ipynb")[figure.name]
+    return " ".join(dict.fromkeys([*(zh for term in terms for zh in term.chinese), *numbers]))
+
+
 def corner(place: int, part: Part) -> str:
     """Return where the thumbnail of a part's figure is on its sheet, as CSS counts: from 0 % at the left to 100 %.
 
@@ -105,8 +146,12 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname.partition("/")[0] == "gallery":
         above = "../" * docname.count("/")
         folder = docname.partition("/")[2]
-        filters = {"first_sentence": first_sentence, "corner": corner}
-        source[0] = filled(source[0], filters, parts=parts(Path(app.srcdir)), folder=folder, above=above)
+        root = Path(app.srcdir)
+        filters = {
+            "first_sentence": first_sentence, "corner": corner, "found_by": partial(found_by, root),
+            "slug": figure_models.slug, "caption_of": figure_models.caption,
+        }  # fmt: skip
+        source[0] = filled(source[0], filters, parts=parts(root), folder=folder, above=above)
 
 
 def sheet(pictures: Sequence[Path]) -> Image.Image:
@@ -129,8 +174,14 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         return
     published = Path(app.srcdir, "figures")
     publish.publish(publish.collect(stamps.notebooks([Path(app.srcdir, "chapters")])), published)
+    chosen = [figure for part in parts(Path(app.srcdir)) for figure in part.figures if figure.others]
+    script = [sys.executable, str(ROOT / "tools" / "figure_scripts.py"), "--models", str(OTHER_MODELS)]
+    if chosen:
+        subprocess.run([*script, *(figure.stem for figure in chosen)], check=True, stdout=subprocess.DEVNULL)
     target = Path(app.outdir, "_static", "figures")
     target.mkdir(parents=True, exist_ok=True)
+    for name in (name for figure in chosen for name in figure.others):
+        copy_asset(str(OTHER_MODELS / f"{name}.svg"), str(target))
     for part in parts(Path(app.srcdir)):
         sheet([published / f"{figure.stem}.png" for figure in part.figures]).save(
             target / f"sheet-{part.folder}.webp", quality=60, method=4

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import matplotlib.pyplot as plt
 from docutils import nodes
 from docutils.parsers.rst import directives
+from paper.print_book import PRINTERS
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -52,9 +53,11 @@ class InteractiveDirective(SphinxDirective):
         self.env.note_dependency(str(WORDS))
         uri = os.path.relpath(pictures_of(self.env.app), Path(self.env.doc2path(self.env.docname)).parent)
         image = nodes.image(uri=f"{Path(uri).as_posix()}/interactive-{kind}.*", alt=described["alt"])
-        words, messages = self.parse_inline(described["caption"], lineno=self.lineno)
+        said = ["caption", "on_paper"] if self.env.app.builder.name in PRINTERS else ["caption"]
+        caption = " ".join(described[part] for part in said if part in described)
+        words, messages = self.parse_inline(caption, lineno=self.lineno)
         figure = nodes.figure("", image, classes=["interactive", f"interactive-{kind}"])
-        figure += nodes.caption(described["caption"], "", *words)
+        figure += nodes.caption(caption, "", *words)
         self.set_source_info(figure)
         self.set_source_info(figure[1])
         self.add_name(figure)

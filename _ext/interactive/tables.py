@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.experiments.sparse_rows import ACTIVATIONS
-from attnlab.heads import Heads, load_decoders, load_heads, load_pretrained
-from attnlab.heads.example import HEAD, LAYER, four_tokens
+from attnlab.heads import Heads
+from attnlab.heads.example import four_tokens
+from attnlab.heads.models import SENTENCE, START, heads_of
 from attnmath import sparsity
 from attnmath.operator.attention import softmax
 
 Floats = NDArray[np.float64]
 Table = Any
 
-#: So many tokens has the sentence of the encoder, and so many of the decoders' texts are shown.
-TOKENS = 18
 #: The share that the effective rank leaves out.
 EPSILON = 0.1
 #: Widths of drawn queries and keys, how many products are drawn, and the ends of the bins of their histograms.
@@ -55,17 +53,8 @@ def small_head() -> Table:
 @cache
 def models() -> dict[str, tuple[str, Heads, tuple[int, int]]]:
     """The models whose heads are shown, by a short key: the name, the heads, and the layer and head to begin with."""
-    decoders, pretrained = load_decoders(), load_pretrained()
-    small = Heads(decoders.Q[0], decoders.K[0], decoders.tokens, causal=True)
-    return {
-        "encoder": ("encoder", load_heads("sentence"), (LAYER, HEAD)),
-        "small": ("small decoder", _first(small), (1, 0)),
-        "pretrained": ("pretrained decoder", _first(pretrained), (9, 0)),
-    }
-
-
-def _first(heads: Heads) -> Heads:
-    return replace(heads, Q=heads.Q[:, :, :TOKENS], K=heads.K[:, :, :TOKENS], tokens=heads.tokens[:TOKENS])
+    keys = {"encoder": "encoder", "small": "small decoder", "pretrained": "pretrained decoder"}
+    return {key: (name, heads_of(name, "sentence"), START[name]) for key, name in keys.items()}
 
 
 def described_models() -> Table:
@@ -92,7 +81,7 @@ def products() -> Table:
     drawn = []
     for width in WIDTHS:
         rng = np.random.default_rng(int(width))
-        Q, K = rng.standard_normal((2, PRODUCTS // TOKENS, TOKENS, int(width)))
+        Q, K = rng.standard_normal((2, PRODUCTS // SENTENCE, SENTENCE, int(width)))
         drawn.append(_product_table(np.einsum("rd,rkd->rk", Q[:, 0], K), int(width)))
     trained = []
     for name, heads, _ in models().values():

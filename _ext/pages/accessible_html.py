@@ -60,6 +60,12 @@ _FOLD = re.compile(
     r'(?=\s*<span class="toctree-toggle")',
     re.DOTALL,
 )
+# What the theme, its parent and an extension each write once.
+_REPEATED = re.compile(r'<meta name="viewport"[^>]*>|<script>var togglebuttonSelector = [^<]*</script>\n?')
+# The title of a solution, whose link begins with the blank before it.
+_BLANK = re.compile(r'(?<=Solution to)(<a class="reference internal" href="[^"]*">) ')
+# The name of a module or a function in the contents of a page.
+_LONG_NAME = re.compile(r'(?<=<a class="reference internal nav-link" href=")(#[^"]*">(?:<[^>]+>)*)([\w.]+)(?=[(<])')
 _EMPTY_HEADER = re.compile(r"<th[^>]*>\s*(?:<p>\s*</p>)?\s*</th>")
 _FORMULA_HEADER = re.compile(r"(<th\b[^>]*>\s*(?:<p>)?\s*)<math>((?:(?!</math>).)*)</math>(?=\s*(?:</p>)?\s*</th>)")
 _SIGNATURE = re.compile(r'<dl>\s*((?:<dd><em class="sig-param">(?:(?!</dd>).)*</dd>\s*)+)</dl>', re.DOTALL)
@@ -108,10 +114,37 @@ def with_named_headers(html: str) -> str:
     return _FORMULA_HEADER.sub(named, html)
 
 
+def written_once(html: str) -> str:
+    """Leave the first of what several extensions write into the head of a page.
+
+    >>> written_once('<meta name="viewport" a><title>b</title><meta name="viewport" c>')
+    '<meta name="viewport" a><title>b</title>'
+    """
+    seen: set[str] = set()
+
+    def first(found: re.Match[str]) -> str:
+        kind = found[0][:9]
+        again = kind in seen
+        seen.add(kind)
+        return "" if again else found[0]
+
+    return _REPEATED.sub(first, html)
+
+
+def with_breaks(html: str) -> str:
+    """Let a long name in the contents of a page go on in the next line behind a dot or an underscore.
+
+    >>> with_breaks('<a class="reference internal nav-link" href="#m">a.b_c</a>').partition(">")[2]
+    'a.<wbr>b_<wbr>c</a>'
+    """
+    return _LONG_NAME.sub(lambda found: found[1] + re.sub(r"(?<=[._])(?=\w)", "<wbr>", found[2]), html)
+
+
 def repaired(html: str) -> str:
     """Return a page with all repairs; a page that has them already stays as it is."""
     for found, wanted, _ in REPAIRS:
         html = html.replace(found, wanted)
+    html = with_breaks(_BLANK.sub(r" \1", written_once(html)))
     html = _SEARCH_FIELD.sub(r'\1field"', with_named_headers(with_plain_signatures(with_names(html))))
     html = html.replace(
         '<summary><span class="toctree-toggle"', '<summary aria-label="Parts"><span class="toctree-toggle"'

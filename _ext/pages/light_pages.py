@@ -9,6 +9,7 @@ extension works on the finished pages:
 * Code has elements around the tokens that have a colour of their own, and no others.
 * The scripts that all pages share become three: those that others may need while the page is read, those that wait
   until it is there, and those of the buttons that only pages with code have. A script of one page stays with it.
+* The font of formulas is asked for early where a page has formulas beside those in the contents of the book.
 * The icons' style sheet and fonts keep the icons that occur.
 * A picture carries its size, so that nothing moves when it comes, and comes when it is nearly in view.
 * FontAwesome's script (1.5 MB) goes, its style sheet shows the icons as well.
@@ -41,6 +42,12 @@ ICON_SCRIPT = re.compile(r'<script src="[^"]*/fontawesome/[^"]*"></script>\n?')
 SHEET = re.compile(r'[ \t]*<link(?=[^>]*\brel="stylesheet")(?![^>]*\bmedia=)[^>]*\bhref="([^"]+)"[^>]*>\n?')
 SCRIPT = re.compile(r'[ \t]*<script(?![^>]*\b(?:type=|async|defer|data-))[^>]*\bsrc="([^"]+)"[^>]*></script>\n?')
 PRELOAD = re.compile(r'[ \t]*<link rel="preload" as="(?:script|font)"[^>]*>\n?')
+#: What asks early for the font of formulas, which a page without a formula does not need at once.
+MATH_FONT = re.compile(r'<link rel="preload" as="font"[^>]*/book-math\.woff2">\n')
+#: Which boxes the theme's script measures to make those that scroll tab stops. It is to ask only those that are laid
+#: out (book.css): to measure the others is to lay out the page. _static/accessible.js does the rest when they come.
+MEASURED = '"pre, .nboutput > .output_area, .cell_output > .output, .jp-RenderedHTMLCommon"'
+NEAR = f'":is({MEASURED[1:-1]}):not(.bd-article > section > section:not(.near) *)"'
 #: Classes that Bootstrap's and the theme's scripts give to elements while somebody uses the page.
 DYNAMIC = frozenset(
     re.findall(
@@ -408,6 +415,7 @@ def script_bundles(static: Path, pages: Collection[str]) -> Iterator[Bundle]:
         if names:
             # An unfinished last line or comment of one script does not reach the next.
             joined = "\n;\n".join(without_remarks((static / name).read_text(encoding="utf-8")) for name in names)
+            joined = joined.replace(MEASURED, NEAR)
             address = f'data-of="{" ".join(names)}" src="_static/{write_bundle(static, joined, ".js")}"'
             yield Bundle(SCRIPT, names, f"<script {address}{wait}></script>\n", needed_by)
 
@@ -419,6 +427,8 @@ def lightened(page: str, bundles: Iterable[Bundle], folder: Path) -> str:
         page = bundle.put_into(page)
     if "sd-tab-set" not in page:
         page = TABS.sub("", page)
+    if "<math" not in page.partition("<main")[2]:
+        page = MATH_FONT.sub("", page)
     page = page.replace(THEME, CHOSEN).replace(' data-theme="auto"', ' data-theme="light"', 1)
     return sized_pictures(page, folder)
 

@@ -8,6 +8,7 @@ leads back to the chapters. No notebook says anything about it.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -115,16 +116,19 @@ def pattern(names: dict[str, Term], boundary: str, flags: int = 0) -> re.Pattern
     return re.compile(rf"(?<![{boundary}])(?:{'|'.join(map(re.escape, longest))})(?![{boundary}])", flags)
 
 
-def as_markdown(glossary: Glossary) -> str:
-    """Return the entries of the glossary, in the order of the alphabet."""
-    entries = []
+def as_markdown(glossary: Glossary, *, by_letter: bool = False) -> str:
+    """Return the entries of the glossary, in the order of the alphabet; each letter may have a heading."""
+    entries = defaultdict(list)
     for term in sorted(glossary.terms, key=lambda t: t.name.lower()):
         lines = [term.name, *term.chinese, f"  {term.says}", "", f"  {{gloss-chapters}}`{term.name}`", ""]
-        entries.append("\n".join(lines))
+        entries[term.name[0].upper() if by_letter else ""].append("\n".join(lines))
     quoted = "\n".join(f"| {zh} | {en} |" for zh, en in glossary.phrases)
-    listed = "\n".join(entries)
+    listed = "\n".join(
+        (f"## {letter}\n\n" if letter else "") + "`````{glossary}\n" + "\n".join(lines) + "\n`````\n"
+        for letter, lines in entries.items()
+    )
     return (
-        f"`````{{glossary}}\n{listed}\n`````\n\n## Quoted words\n\n"
+        f"{listed}\n## Quoted words\n\n"
         "The chapters also quote words of the sources that name nothing, because a claim turns on them: hedges, and "
         f"parts of sentences.\n\n| Chinese | English |\n|---|---|\n{quoted}\n"
     )
@@ -133,8 +137,9 @@ def as_markdown(glossary: Glossary) -> str:
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the entries into the page of the glossary."""
     if docname == PAGE:
-        text = as_markdown(glossary_of(app.env))
-        source[0] += "\n" + (for_paper(text) if app.builder.name in PRINTERS else text)
+        printed = app.builder.name in PRINTERS
+        text = as_markdown(glossary_of(app.env), by_letter=not printed)
+        source[0] += "\n" + (for_paper(text) if printed else text)
 
 
 def chapters_role(

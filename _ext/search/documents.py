@@ -24,7 +24,7 @@ from linewise.ledger.coverage import anchor_of, tags_of
 from linewise.pages.ledger_pages import book_of
 
 #: Pages that are lists of what is found by name: of these only the page itself is a part.
-LISTS = re.compile(r"ledger|errata|coverage|formulas|references|gallery.*|reference/.*")
+LISTS = re.compile(r"ledger(?:/.*)?|errata|coverage|formulas|references|gallery.*|reference/.*")
 #: What is no prose: code, stored output, links to other pages, works.
 _SILENT = (
     nodes.raw, nodes.literal_block, nodes.comment, nodes.image, nodes.system_message, nodes.substitution_definition,

@@ -99,7 +99,7 @@ SPOILT = [
     # solutions
     ("softmax", "With $b=2$ they are $(1,32,16,4)/53$", "With $b=2$ they are $(1,32,16,4)/35$"),
     ("softmax", "above it at $T=100$, and", "above it at $T=200$, and"),
-    ("scaling", "averages over 100 draws of 64 keys", "averages over 100 draws of 46 keys"),
+    ("scaling", "divided by $\\sqrt2$ they are $-1.41$", "divided by $\\sqrt2$ they are $-1.14$"),
     ("comparison", "lies between 106 and 107", "lies between 106 and 109"),
     ("feature_maps", "*took* has only $0.25$", "*took* has only $0.35$"),
     ("frozen_projections", "this is $n\\le e^{5.33}$", "this is $n\\le e^{5.34}$"),

@@ -12,7 +12,7 @@ from pathlib import Path
 #: What calls or shows the packages, beside themselves.
 PROGRAMS = ("_ext/**/*.py", "tools/*.py", "setup.py")
 NOTEBOOKS = ("chapters/**/*.ipynb", "guide/**/*.ipynb")
-PAGES = ("*.md", "chapters/**/*.md", "guide/**/*.md", "read/*.md", "reference/**/*.md", "code/**/*.md")
+PAGES = ("*.md", "chapters/**/*.md", "guide/**/*.md", "read/*.md", "ledger/*.md", "reference/**/*.md", "code/**/*.md")
 
 Definition = ast.FunctionDef | ast.ClassDef
 

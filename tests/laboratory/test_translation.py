@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -468,7 +469,7 @@ def test_runs_at_own_rates_are_judged_as_those_at_the_common_one() -> None:
     for row in rows:
         row["bleu"] += 0.1 * row["seed"] * (row["design"] == "fixed")
     own = results.at_own_rates(rows, "validation_best")
-    assert {row["rate"] for row in own if row["design"] == "fixed"} == {0.016} and len(own) == 95
+    assert {row["rate"] for row in own if row["design"] == "fixed"} == {0.016} and len(own) == 120
     assert results.by_seed(own, "fixed", 500, "bleu").tolist() == pytest.approx([50.0, 50.1, 50.2, 50.3, 50.4])
     assert verdicts.judge(own, "better in low resource").comparisons["500 pairs"].mean == pytest.approx(0.2)
     with pytest.raises(ValueError, match="rows: expected one run of fixed for each seed, got 15 for 5 seeds"):
@@ -477,7 +478,7 @@ def test_runs_at_own_rates_are_judged_as_those_at_the_common_one() -> None:
 
 def test_own_rates_need_the_runs_that_the_sweep_lacks() -> None:
     tried = sweep.rate_grid()
-    assert len(tried) == len(set(tried)) == 76 and {run.rate for run in tried} == set(RATES) - {RATE}
+    assert len(tried) == len(set(tried)) == 96 and {run.rate for run in tried} == set(RATES) - {RATE}
     assert {run.seed for run in tried} == set(TUNED_ON) and {run.design for run in tried} == set(TUNED)
     own = sweep.own_rate_grid(rated({"fixed": 0.016}, orthogonal={0.004: 60.0}), [500, 1500], [2, 3])
     assert {(run.design, run.rate) for run in own} == {("fixed", 0.016), ("orthogonal", 0.004)} and len(own) == 8
@@ -495,9 +496,9 @@ def test_the_command_tries_rates_first_and_then_runs_the_best_ones(tmp_path: Pat
     call = ["--own-rates", "--out", str(out), "--backend", "sequential", "--pairs", "1500", "--seeds", "2", "3"]
     assert main(call) == 0
     said = capsys.readouterr().out
-    assert "12 new runs" in said and "4 new runs" in said
+    assert "16 new runs" in said and re.search(r"\b6 new runs", said)
     runs = [(row["design"], row["seed"], row["rate"]) for row in TABLE.read(out)]
-    best = {"learned": 0.004, "fixed": 0.016}  # and of orthogonal heads the common one
+    best = {"learned": 0.004, "fixed": 0.016, "single": 0.004}  # and of orthogonal heads the common one
     assert [run for run in runs if run[1] > 1] == [(name, seed, best[name]) for name in best for seed in (2, 3)]
     for wrong in (["--steps", "4"], ["--parts", "extra"], ["--pairs", "20"]):
         assert main([*call, *wrong]) != 0
@@ -586,9 +587,8 @@ def test_the_shipped_table_is_the_one_of_its_record() -> None:
 def test_the_shipped_rates_are_what_each_design_needs_at_its_own_rates() -> None:
     rows, main_rows = results.load_rates(), results.load_results()
     runs = {training.Settings(**{name: row[name] for name in TABLE.settings}) for row in rows}
-    sizes = sorted({run.pairs for run in runs})
-    tried, both = sweep.rate_grid(sizes), [*main_rows, *rows]
-    assert runs == {*tried, *sweep.own_rate_grid(both, sizes)} and len(runs) == len(rows) and len(runs) > len(tried)
+    tried, both = sweep.rate_grid(), [*main_rows, *rows]
+    assert runs == {*tried, *sweep.own_rate_grid(both)} and len(runs) == len(rows) and len(runs) > len(tried)
     assert not runs & {training.Settings(**{name: row[name] for name in TABLE.settings}) for row in main_rows}
     for by in results.CHOICES:
         own = results.at_own_rates(both, by)

@@ -182,7 +182,9 @@ def uncaptioned_figures(page: BeautifulSoup) -> list[str]:
     """Return the images and figures that nobody gave a caption, or a name to refer to."""
     problems = []
     for image in article(page).find_all("img"):
-        if image.find_parent("figure") is None:
+        drawn = image.find_parent(class_="gallery-drawn")  # in the gallery the words stand below the picture
+        words = drawn.find("p", recursive=False) if isinstance(drawn, Tag) else None
+        if image.find_parent("figure") is None and (words is None or len(words.get_text(strip=True)) < 10):
             problems.append(f"{image.get('src')}: an image outside a figure")
     for figure in article(page).find_all("figure"):
         caption = figure.find("figcaption")

@@ -74,6 +74,7 @@ def opened(request: pytest.FixtureRequest, tab: Tab, browser: Browser, address: 
             alone.page.goto(address + name)
             check.settle(alone.page)
             too_heavy = check.too_heavy(alone.weight)
+    check.lay_out(tab.page)
     return Opened(name, tab.page, tab.watch, too_heavy)
 
 
@@ -201,7 +202,7 @@ def test_a_link_from_another_page_unfolds_its_card(fresh, address, site):
 
 
 @pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("name", [name for name in PAGES if name == "ledger.html" or name.startswith("gallery/")])
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith(("ledger", "gallery/"))])
 def test_a_link_from_another_page_leads_to_its_entry(fresh, address, name, width):
     """What is far from the window is not laid out on these pages, so that its place could be wrong."""
     fresh.set_viewport_size({"width": width, "height": 900})
@@ -214,6 +215,74 @@ def test_a_link_from_another_page_leads_to_its_entry(fresh, address, name, width
         "id => { const top = document.getElementById(id).getBoundingClientRect().top; return top >= 0 && top < 200; }"
     )
     fresh.wait_for_function(arrived, arg=anchor, timeout=5000)  # the window glides there
+
+
+# How many sections of a page are laid out, of how many.
+_LAID_OUT = """() => {
+    const sections = [...document.querySelectorAll("article.bd-article > section > section")];
+    const shown = (e) => e.firstElementChild.checkVisibility({ contentVisibilityAuto: true });
+    return [sections.filter(shown).length, sections.length];
+}"""
+
+
+def layout_time(page: Page, address: str, style: str = "") -> float:
+    """Return the processor time, in seconds, in which a page was laid out until it had loaded."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.add_init_script(
+        f"document.addEventListener('DOMContentLoaded', () => document.head.append(Object.assign("
+        f"document.createElement('style'), {{ textContent: {style!r} }})))"
+    )
+    page.goto(address)
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    found = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    return float(found["LayoutDuration"] + found["RecalcStyleDuration"])
+
+
+def test_a_long_chapter_is_laid_out_where_it_is_read(browser, address, site):
+    """The rest is laid out when it comes near, at once where an address leads into it, and for paper."""
+    name = max(CHAPTERS, key=lambda name: (site / name).stat().st_size)
+    with new_tab(browser, address) as tab:
+        lazy = layout_time(tab.page, address + name)
+        some, all_sections = tab.page.evaluate(_LAID_OUT)
+        assert 0 < some <= all_sections / 2
+        last = tab.page.locator(f"{ARTICLE} > section > section").last
+        last.scroll_into_view_if_needed()
+        tab.page.wait_for_function("(section) => section.classList.contains('near')", arg=last.element_handle())
+        assert tab.page.evaluate(_LAID_OUT)[0] < all_sections, "what was passed over"
+        tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert tab.page.evaluate(_LAID_OUT) == [all_sections, all_sections]
+        anchor = last.get_attribute("id")
+    with new_tab(browser, address) as tab:
+        tab.page.goto(f"{address}{name}#{anchor}")
+        assert tab.page.evaluate(_LAID_OUT) == [all_sections, all_sections]
+    with new_tab(browser, address) as tab:
+        eager = layout_time(tab.page, address + name, "section { content-visibility: visible !important }")
+    print(f"{name}: {lazy:.2f} s, and {eager:.2f} s if all of it is laid out")
+    assert lazy < 0.6 * eager
+
+
+# Formulas that go on outside of their boxes although they need not: which part of each is in view.
+_CUT = """() => [...document.querySelectorAll("article div.math, article div.math > .formula")]
+    .filter((e) => !e.closest("details:not([open])") && e.scrollWidth > e.clientWidth + 1)
+    .map((e) => e.clientWidth / e.scrollWidth)"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_formula_is_in_view_or_shows_that_it_goes_on(browser, address, site, width):
+    name = max(CHAPTERS, key=lambda name: (site / name).read_text(encoding="utf-8").count('class="math'))
+    with new_tab(browser, address) as tab:
+        tab.page.set_viewport_size({"width": width, "height": 900})
+        tab.page.goto(address + name)
+        check.lay_out(tab.page)
+        tab.page.wait_for_function(f"() => ({_CUT})().every((share) => share < 0.81)")
+        boxes = tab.page.locator('article :is(.math, .formula)[aria-label$="scrolls sideways"]')
+        if tab.page.evaluate(_CUT):
+            boxes.first.wait_for(state="attached")
+        edges = boxes.evaluate_all("all => all.map((e) => getComputedStyle(e).backgroundImage)")
+        assert all("gradient" in edge for edge in edges) and bool(edges) == bool(tab.page.evaluate(_CUT))
+        tab.page.evaluate("document.querySelectorAll('.math, .formula').forEach((e) => { e.style.width = '9rem'; })")
+        assert tab.page.evaluate(_CUT), "formulas that are cut"
 
 
 _EXERCISE_AT = """async () => {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 import sys
@@ -261,7 +263,18 @@ WHY = "The value is 2*exp(-3)*W_K at <n> = 2; the sentence requires at most 1_0.
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BeautifulSoup]:
-    folder = tmp_path_factory.mktemp("made")
+    return make(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture(scope="module")
+def divided(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, BeautifulSoup]]:
+    """The same book with a part of the ledger for one of its sources, and one for our own statements."""
+    folder = tmp_path_factory.mktemp("divided")
+    return folder / "out", make(folder, "ledger/section", "ledger/own")
+
+
+def make(folder: Path, *parts: str) -> dict[str, BeautifulSoup]:
+    """Build the book in a folder; the ledger has these parts."""
     (folder / "chapters" / "sources").mkdir(parents=True)
     (folder / "linewise.yml").write_text(BOOK, encoding="utf-8")
     for name, table in SOURCES.items():
@@ -277,6 +290,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BeautifulSoup]:
     (folder / "chapters" / "c.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     (folder / "chapters" / "c.md").write_text("# The chapter\n\n$$ x \\tag{5.1.5} $$\n", encoding="utf-8")
     pages = {name: (ROOT / f"{name}.md").read_text(encoding="utf-8") for name in ("ledger", "errata", "coverage")}
+    (folder / "ledger").mkdir()
+    pages |= dict.fromkeys(parts, '# A part\n\n{% include "ledger.md" %}\n')
     listed = "\n".join(["chapters/c", *pages])
     _, warnings = build(folder, a=f"# A\n\n{{card}}`!5.1.5`\n\n```{{toctree}}\n{listed}\n```\n", **pages)
     assert [line for line in warnings.splitlines() if "WARNING" in line or "ERROR" in line] == []
@@ -300,6 +315,33 @@ def test_ledger_is_made(made):
     assert wrong.startswith("refuted wrong conclusion A wrong one 5.1/wrong") and "What holds: H-wrong" in wrong
     assert "Why not: a matter of taste" in opinion
     assert "measured contradicted A fact" in fact
+
+
+def test_a_divided_ledger_has_lines_that_lead_to_its_parts(divided):
+    out, pages = divided
+    whole, part, own = pages["ledger"], pages["ledger/section"], pages["ledger/own"]
+    lines = words(whole, ".claim-entry")
+    assert lines[:2] == ["proved The x formula 5.1.5", "refuted wrong conclusion A wrong one 5.1/wrong"]
+    assert "R-fact" in lines[5], "a source without a part"
+    assert [str(a["href"]) for a in whole.select("a.claim-id")][::5] == [
+        "ledger/section.html#ledger-5.1.5", "ledger/own.html#ledger-own-one",
+    ]  # fmt: skip
+    assert words(part, "h2") == ["Section 5.1 ¶"] and words(own, "h2") == ["Our own statements ¶"]
+    assert "Scope: for 2*ab_c < c" in words(part, ".claim-entry")[0] and "R-own" in words(own, ".claim-entry")[0]
+    assert (
+        not part.select("form.claim-filter, a.claim-id") and len(whole.select("form.claim-filter[data-entries]")) == 1
+    )
+    opinion = pages["coverage"].select('.coverage-table a.claim-link[href*="ledger"]')
+    assert [str(a["href"]) for a in opinion] == ["ledger/section.html#ledger-5.1-opinion"]
+    assert str(part.select("a.claim-link")[-1]["href"]) == "../chapters/c.html", "nobody decides it"
+    script = (out / "_static" / "ledger-entries.js").read_text(encoding="utf-8")
+    packed = gzip.decompress(base64.b64decode(script.partition('"')[2].rpartition('"')[0])).decode()
+    assert packed.count('class="claim-entry') == 6 and 'href="chapters/c.html#claim-5.1.5"' in packed
+
+
+def test_an_entry_with_a_box_in_it_is_refused():
+    with pytest.raises(ValueError, match="expected 1 entries without boxes in them, got 0"):
+        ledger_pages.entries_of('<div class="claim-entry" id="a"><p>b</p><div>c</div></div>')
 
 
 def test_verdicts_are_counted(made):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import axe_checks
 import browser_checks
 import pytest
 from bs4 import BeautifulSoup
@@ -15,6 +17,7 @@ from conftest import ROOT
 from playwright.sync_api import Browser, Page
 from site_checks import parse
 
+import figure_models
 import figure_scripts
 import publish
 import stamps
@@ -23,9 +26,10 @@ from linewise.ledger.coverage import read_sources
 sys.path.insert(0, str(ROOT / "_ext"))
 
 from gallery import formulas
+from gallery.figures import OTHER_MODELS
 
 #: What is run here, in a few seconds; ``tools/figure_scripts.py --check`` runs all.
-SAMPLE = ("fig_cosine_density", "fig_linear_sparsity")
+SAMPLE = ("fig_cosine_density", "fig_linear_sparsity", "fig_softmax_trained")
 
 
 @pytest.fixture(scope="session")
@@ -110,6 +114,98 @@ def test_a_program_holds_what_the_cell_needs_and_no_more():
 def test_a_cell_that_does_not_show_its_figure_is_rejected():
     with pytest.raises(ValueError, match=r"fig_a: expected a cell that ends in figures.show\(figure\)"):
         kept([*CELLS[:-1], "figure = draw()"])
+
+
+# --- another model -----------------------------------------------------------------------------
+
+#: What a program imports from other modules than those of the heads where it shows what was measured on trained ones.
+_TABLES = {"load_sinks", "load_locality", "public_implementations"}
+
+
+def of_trained_heads(script: str) -> bool:
+    """Return whether a program shows trained heads; the head of four tokens is not trained."""
+    nodes = [node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.ImportFrom)]
+    names = {(str(node.module), alias.name) for node in nodes for alias in node.names}
+    names.discard(("attnlab.heads.example", "four_tokens"))
+    if not re.search(r"example\.(trained_head|LAYER)", script):
+        names.discard(("attnlab.heads", "example"))
+    return any(module.startswith("attnlab.heads") or name in _TABLES for module, name in names)
+
+
+def undecided(figures: dict[str, figure_scripts.Figure]) -> set[str]:
+    """Return the figures of trained heads without an entry in the table, and the entries without such a figure."""
+    there = {figure.name for figure in figures.values() if of_trained_heads(figure.script)}
+    return there ^ {figure.name for figure in figures.values() if figure.choice}
+
+
+def test_every_figure_of_trained_heads_offers_a_choice_or_says_why_not(figures):
+    assert undecided(figures) == set()
+    assert set(figure_models.choices()) <= {figure.name for figure in figures.values()}
+    lost = figures["fig_attention_norms"]
+    assert undecided(figures | {lost.stem: replace(lost, choice=None)}) == {lost.name}
+    added = figures["fig_cosine_density"]
+    assert undecided(figures | {added.stem: replace(added, choice="no head")}) == {added.name}
+
+
+def test_one_line_of_a_program_decides_of_which_model_it_is(figures):
+    for figure in (figure for figure in figures.values() if figure.others):
+        lines = figure.script.splitlines()
+        for other in figure.others.values():
+            changed = [pair for pair in zip(lines, other.splitlines(), strict=True) if pair[0] != pair[1]]
+            assert len(changed) == 1, figure.stem
+            assert changed[0][0].startswith(f'MODEL = "{figure.choice.book}"  # or "')
+
+
+def test_a_change_of_a_text_that_is_not_there_is_noticed(monkeypatch):
+    entry = figure_models.Choice("", "head", [("softmax(scores)", "softmax(masked)")])
+    monkeypatch.setattr(figure_models, "choices", lambda: {"fig-a": entry})
+    assert figure_models.changed("fig-a", ["import a\n\nplt.style.use('b')", "softmax(scores)"])[1] == "softmax(masked)"
+    with pytest.raises(ValueError, match="fig-a: .* is in no cell"):
+        figure_models.changed("fig-a", ["plt.style.use('b')"])
+
+
+@pytest.mark.parametrize("entry", [{"heads": "tail"}, {"book": "decoder"}, {"not": {"encoder": "no"}}])
+def test_an_entry_that_offers_nothing_known_is_rejected(entry):
+    with pytest.raises(ValueError, match="fig-a: "):
+        figure_models.read("fig-a", {"shows": "", "heads": "head", "edits": []} | entry)
+
+
+def test_the_caption_of_another_model_says_of_which_it_is(figures):
+    """It has no number of the book's model, and no finding."""
+    for figure in (figure for figure in figures.values() if figure.others):
+        for model in figure.choice.others:
+            caption = figure_models.caption(figure.choice, model)
+            assert re.search(rf"The (model|head) is (head \d+ of layer \d+ of )?the {model}\b", caption), caption
+            assert f"was found with the {figure.choice.book}." in caption
+            assert not re.search(r"\b(72|304)\b", caption) or model == "encoder", caption
+
+
+@pytest.fixture(scope="module")
+def of_others(shown) -> dict[str, tuple[figure_scripts.Figure, str]]:
+    """The pictures of other models by the stems of their files: the figure, and the program that draws it."""
+    return {stem: (figure, program) for figure in shown for stem, program in figure.others.items()}
+
+
+def test_the_pictures_of_other_models_are_drawn_by_the_programs_on_the_page(site, of_others):
+    for stem, (_, program) in of_others.items():
+        assert (OTHER_MODELS / f"{stem}.stamp").read_text(encoding="utf-8") == figure_models.key_of(program), stem
+        kept = (OTHER_MODELS / f"{stem}.svg").read_bytes()
+        assert (site / "_static" / "figures" / f"{stem}.svg").read_bytes() == kept, stem
+
+
+def test_a_picture_of_another_model_is_drawn_again_alike(site, figures, tmp_path):
+    figure = figures["fig_softmax_trained"]
+    assert figure_scripts.main(["--models", str(tmp_path), figure.name]) == 0
+    for stem in figure.others:
+        drawn = (tmp_path / f"{stem}.svg").read_bytes()
+        assert drawn == (site / "_static" / "figures" / f"{stem}.svg").read_bytes()
+    assert list(figure_models.draw(figure.others, tmp_path)) == [], "nothing is due"
+
+
+def test_no_two_models_have_one_picture(site, shown, drawn):
+    for figure in (figure for figure in shown if figure.others):
+        others = [(site / "_static" / "figures" / f"{stem}.svg").read_text(encoding="utf-8") for stem in figure.others]
+        assert len({drawn[figure.stem], *others}) == 1 + len(others), figure.stem
 
 
 # --- the pages ---------------------------------------------------------------------------------
@@ -223,6 +319,9 @@ def test_the_filter_finds_figures_by_their_captions(tab, shown):
     first = shown[0]
     tab.get_by_label("Find a figure").fill(" ".join(first.alt.split()[:6]))
     assert 1 <= tab.locator(".gallery-card:visible").count() < count
+    for said in ("方差", "5.1.8", "（5.1.8）"):
+        tab.get_by_label("Find a figure").fill(said)
+        assert 1 <= tab.locator(".gallery-card:visible").count() < count, said
     tab.get_by_label("Find a figure").fill("no figure has these words")
     assert tab.locator(".gallery-card:visible").count() == 0
     assert tab.locator(".gallery-filter output").text_content() == f"0 of {count} figures"
@@ -259,6 +358,60 @@ def test_the_gallery_is_printed_with_its_pictures(tab):
     thumbs = "() => [...document.querySelectorAll('.gallery-thumb')].map((e) => getComputedStyle(e))"
     assert all(tab.evaluate(f"({thumbs})().map((s) => s.backgroundImage !== 'none' && s.printColorAdjust === 'exact')"))
     tab.emulate_media(media="null")
+
+
+def with_choice(site: Path) -> str:
+    """Return a page of the gallery on which models are chosen."""
+    pages = sorted(site.glob("gallery/*.html"))
+    return next(page.relative_to(site).as_posix() for page in pages if "gallery-models" in page.read_text("utf-8"))
+
+
+_FETCHED = "() => performance.getEntriesByType('resource').filter(r => /-(en|de)coder\\.svg$/.test(r.name)).length"
+
+
+def test_a_model_is_chosen_with_the_keyboard(tab, site):
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.goto(with_choice(site))
+    entry = tab.locator(".gallery-entry:has(.gallery-models)").first
+    entry.scroll_into_view_if_needed()
+    picture = entry.locator(".gallery-picture:visible img")
+    assert picture.count() == 0 and tab.evaluate(_FETCHED) == 0, "a picture that nobody has asked for"
+    entry.locator("input:checked").focus()
+    tab.keyboard.press("ArrowDown")
+    assert entry.locator("input:checked").get_attribute("value") != "encoder"
+    tab.wait_for_function("e => e.complete && e.naturalWidth > 0", arg=picture.element_handle())
+    assert tab.evaluate(_FETCHED) == 1
+    for of_the_book in (".gallery-thumb", ".gallery-drawn.gallery-book"):
+        assert not entry.locator(of_the_book).is_visible()
+    assert "with the" in entry.locator(".gallery-drawn:visible strong").inner_text()
+    tab.keyboard.press("ArrowUp")
+    assert entry.locator(".gallery-thumb").is_visible() and picture.count() == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_axe_finds_nothing_where_another_model_is_chosen(browser, address, site, width, scheme):
+    page = browser.new_page(base_url=address, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(with_choice(site))
+    page.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme)
+    page.evaluate(
+        "document.querySelectorAll('label:last-of-type > [name^=model-]').forEach(e => { e.checked = true; })"
+    )
+    assert page.locator(".gallery-picture:visible").count() > 1
+    assert browser_checks.too_wide(page) == []
+    axe_checks.prepare(page)
+    assert axe_checks.violations(page, "article.bd-article", set()) == []
+    page.close()
+
+
+def test_without_scripts_the_picture_of_the_book_is_there(browser, address, site):
+    context = browser.new_context(base_url=address, java_script_enabled=False, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.goto(with_choice(site))
+    entry = page.locator(".gallery-entry:has(.gallery-models)").first
+    assert entry.locator(".gallery-thumb").is_visible() and entry.locator(".gallery-picture:visible").count() == 0
+    entry.locator("label").last.click()
+    assert entry.locator(".gallery-picture").last.is_visible(), "the choice needs no script either"
+    context.close()
 
 
 _BEYOND = """() => [...document.querySelectorAll(".formula")].flatMap((box) => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from pybtex.database import parse_string
 sys.path.insert(0, str(ROOT / "_ext"))
 
 from handout import citation
+
+from linewise.derive.display import MIME
 
 PAGE = "chapters/operator/scaling.html"
 
@@ -76,6 +79,16 @@ def test_displays_offer_their_tex_and_words_their_meaning(browser: Browser, addr
     notebook = (ROOT / PAGE.replace(".html", ".ipynb")).read_text(encoding="utf-8")
     words = re.findall(r"\\[a-zA-Z]+", copied)
     assert words and all(word.replace("\\", "\\\\") in notebook for word in words)
+
+    derivation = page.locator("div.derivation[data-tex]").first
+    derivation.hover()
+    derivation.get_by_role("button", name="Copy this derivation as TeX").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    records = [output["data"][MIME] for cell in json.loads(notebook)["cells"] for output in cell.get("outputs", [])
+               if MIME in output.get("data", {})]  # fmt: skip
+    lines = records[0]["lines"]
+    assert copied.startswith(r"\begin{aligned}") and copied.count("&&") == len(lines) - 1
+    assert all(line["tex"] in copied for line in lines)
 
     box = page.locator("#meaning")
     for link in (page.locator("a.symbol-link").first, page.locator("a:has(> .term-link)").first):

@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Locator, Page
 from attnlab.experiments.sparse_rows import mean_sparsity
 from attnlab.heads import load_heads, load_pretrained
 from attnlab.heads.example import HEAD, LAYER, four_tokens
+from attnlab.heads.models import SENTENCE
 from attnmath import sparsity
 from attnmath.fixed_attention.reachability import layers_to_reach, reach
 from attnmath.linear_cost.random_features import variance
@@ -216,7 +217,7 @@ def test_tables_of_trained_heads(table, key, causal):
     (model,) = (one for one in table("models") if one["key"] == key)
     heads = load_heads("sentence") if key == "encoder" else tables.models()[key][1]
     assert (model["causal"], model["layers"], model["heads"]) == (causal, heads.layers, heads.heads)
-    assert len(model["tokens"]) == heads.n == tables.TOKENS
+    assert len(model["tokens"]) == heads.n == SENTENCE
     layer, head = (number - 1 for number in model["start"])
     rows = table(f"heads-{key}-{layer + 1}")["scores"][head]
     assert [len(row) for row in rows] == ([*range(1, 19)] if causal else [18] * 18)
@@ -259,7 +260,10 @@ def test_the_directive_says_what_it_expects():
 
 def test_every_figure_has_words():
     assert list(pictures.texts()) == list(pictures.FIGURES)
-    assert all(set(words) == {"alt", "caption"} for words in pictures.texts().values())
+    assert all(
+        {"alt", "caption"} <= set(words) <= {"alt", "caption", "on_paper"} for words in pictures.texts().values()
+    )
+    assert not [name for name, words in pictures.texts().items() if re.search(r"\bsite\b", words["caption"])]
 
 
 # --- one visit -------------------------------------------------------------------------------------

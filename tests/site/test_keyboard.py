@@ -138,6 +138,8 @@ SHOWN = ".claim-entry:not([hidden])"
 
 
 def count(page: Page) -> int:
+    """How many claims are shown, once the page knows what each says."""
+    expect(page.locator(FORM)).not_to_have_attribute("aria-busy", "true", timeout=PATIENCE)
     return int(page.locator(f"{FORM} output").inner_text().split()[0])
 
 
@@ -153,20 +155,20 @@ def test_the_ledger_is_filtered_by_verdict_by_text_and_by_the_address(open_page)
     expect(page.locator(SHOWN)).to_have_count(every, timeout=PATIENCE)
     assert "?" not in page.url
     name = page.locator(".claim-entry:has(.verdict-proved) .claim-id").last.text_content()
-    page.get_by_label("Words, or a number").focus()
+    page.get_by_label("Find words, a formula or a number").focus()
     page.keyboard.type(name[:3])
     assert 0 < count(page) < every
-    page.get_by_label("Words, or a number").fill(name)
+    page.get_by_label("Find words, a formula or a number").fill(name)
     assert 0 < count(page) < every and name in page.locator(f"{SHOWN} .claim-id").all_text_contents()
     page.keyboard.type("#~")
     assert count(page) == 0 and page.locator(FORM).is_visible()
     page.keyboard.press("Escape")
     assert count(page) == every
     chinese = page.locator(FORM).get_attribute("data-words").replace("|", " ").split()[0]
-    page.get_by_label("Words, or a number").fill(chinese)
+    page.get_by_label("Find words, a formula or a number").fill(chinese)
     assert 0 < count(page) < every
 
-    page.get_by_label("Words, or a number").fill("")
+    page.get_by_label("Find words, a formula or a number").fill("")
     page.get_by_label("Section of the source").select_option("5.1")
     held = page.locator(SHOWN).evaluate_all(
         "all => all.map((e) => e.dataset.sections ?? e.querySelector('.claim-id').textContent)"
@@ -197,10 +199,11 @@ def test_the_ledger_is_filtered_by_verdict_by_text_and_by_the_address(open_page)
 
 def test_numbers_and_formulas_are_found_as_pages_print_them(open_page):
     page = open_page("ledger.html")
-    field = page.get_by_label("Words, or a number")
+    field = page.get_by_label("Find words, a formula or a number")
 
     def shown(text: str) -> set[str]:
         field.fill(text)
+        count(page)
         return set(page.locator(f"{SHOWN} .claim-id").all_text_contents())
 
     assert shown("5.1.9") == shown("(5.1.9)") == shown("（5.1.9）") != set()
@@ -221,6 +224,37 @@ def test_numbers_and_formulas_are_found_as_pages_print_them(open_page):
 def test_formulas_that_are_filtered_are_what_one_would_type(open_page, mathml, typed):
     text = """(html) => formulaText(new DOMParser().parseFromString(html, "text/html").querySelector("math"))"""
     assert " ".join(open_page("ledger.html").evaluate(text, f"<math>{mathml}</math>").split()) == typed
+
+
+def test_a_line_of_the_ledger_unfolds_to_what_the_claim_says(open_page):
+    page = open_page("ledger.html")
+    scripts = "() => performance.getEntriesByType('resource').filter((r) => r.name.includes('ledger-entries')).length"
+    anchor, next_one = page.locator(".claim-entry.brief").evaluate_all("all => [all[3].id, all[4].id]")
+    entry, other = (page.locator(f'[id="{name}"]') for name in (anchor, next_one))
+    assert entry.locator("p").count() == 1 and page.evaluate(scripts) == 0
+    number = entry.locator("a.claim-id")
+    address = number.get_attribute("href")
+    number.press("Enter")
+    expect(entry.locator("p").nth(1)).to_be_visible(timeout=PATIENCE)
+    expect(number).to_have_attribute("aria-expanded", "true")
+    assert page.evaluate(scripts) == 1 and page.url.endswith("ledger.html") and other.locator("p").count() == 1
+    said = entry.inner_text()
+    number.press("Enter")
+    expect(entry.locator("p")).to_have_count(1)
+    again = open_page(f"ledger.html#{anchor}")
+    expect(again.locator(f'[id="{anchor}"] p').nth(1)).to_be_visible(timeout=PATIENCE)
+    full = open_page(address, java_script_enabled=False)
+    at = full.locator(f'[id="{anchor}"]')
+    expect(at).to_be_in_viewport()
+    assert " ".join(at.inner_text().split()) == " ".join(said.replace("\u203a", "").split())
+
+
+def test_without_its_script_the_ledger_says_that_it_knows_the_titles_alone(open_page):
+    page = open_page("ledger.html")
+    page.route("**/ledger-entries.js", lambda route: route.abort())
+    page.get_by_label("Find words, a formula or a number").fill("softmax")
+    expect(page.locator(f"{FORM} output")).to_contain_text("by their titles alone", timeout=PATIENCE)
+    assert 0 < count(page) == page.locator(SHOWN).count()
 
 
 def test_an_address_asks_only_for_what_the_form_offers(open_page):

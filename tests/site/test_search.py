@@ -217,6 +217,7 @@ def test_a_search_is_light(browser, address):
         size, requests, _ = weight.measured()
         print(f"{query}: {size} bytes in {requests} requests")
         assert size <= FIRST_BYTES and requests <= check.MOST_REQUESTS
+        assert not [address for address in weight.files if "book-math" in address], "results have no formulas"
         weight.begin()
         page.locator(".bd-search-container input[name=q]").fill("有效秩 effective rank")
         page.keyboard.press("Enter")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -120,6 +123,27 @@ def test_frame_of_every_page(written, config):
     none({name: check.poor_frame(page, config["title"], config["author"]) for name, page in written.items()})
 
 
+def home(row) -> str:
+    """The page that says all of a claim: the part of the ledger for its source."""
+    [part] = [s.page for s in read_sources(ROOT) if row.claim.section in s.shape] if not row.claim.is_own else ["own"]
+    return f"ledger/{part}.html"
+
+
+def test_the_ledger_has_a_line_for_each_claim_and_its_parts_have_all(site, written):
+    ledger, script = read(site / "ledger.html"), (site / "_static" / "ledger-entries.js").read_text(encoding="utf-8")
+    assert len(ledger.find_all(True)) < 6_000 and len(str(ledger)) < 400_000
+    packed = gzip.decompress(base64.b64decode(script.partition('"')[2].rpartition('"')[0])).decode()
+    entries = {entry["id"]: entry for entry in parse(packed).select(".claim-entry")}
+    rows = [row for row in collate(ROOT) if f"{row.page}.html" in written]
+    assert len(rows) == len(entries)
+    for row in rows:
+        name = row.anchor.replace("claim-", "ledger-", 1)
+        line, full = ledger.find(id=name), read(site / home(row)).find(id=name)
+        assert line.select_one("a.claim-id")["href"] == f"{home(row)}#{name}"
+        assert len(line.find_all("p")) == 1 < len(full.find_all("p")) == len(entries[name].find_all("p"))
+        assert all((site / str(a["href"]).partition("#")[0]).is_file() for a in entries[name].select("a[href]"))
+
+
 def test_ledger_errata_and_coverage_link_to_every_card(site, written):
     rows = [row for row in collate(ROOT) if f"{row.page}.html" in written]
     assert rows, "the book has no claim"
@@ -127,11 +151,12 @@ def test_ledger_errata_and_coverage_link_to_every_card(site, written):
     of_sources = [row for row in rows if not row.claim.is_own]
     for page, expected in (("ledger.html", rows), ("errata.html", wrong), ("coverage.html", of_sources)):
         # A claim that is not decided has no card: the ledger says why, and leads to its chapter.
-        undecided = "{}.html" if page == "ledger.html" else "ledger.html#{}"
+        in_ledger = page == "ledger.html"
+        undecided = {r.claim.id: f"{home(r)}#{r.anchor.replace('claim-', 'ledger-', 1)}" for r in expected}
         addresses = [
             f"{row.page}.html#{row.anchor}"
             if row.claim.verdict != "not decided"
-            else undecided.format(row.page if page == "ledger.html" else row.anchor.replace("claim-", "ledger-", 1))
+            else (f"{row.page}.html" if in_ledger else undecided[row.claim.id])
             for row in expected
         ]
         none({page: check.unlinked_claims(read(site / page), addresses)})
@@ -141,10 +166,39 @@ def test_every_card_leads_to_the_ledger_and_to_its_sentence(site, written):
     rows = [row for row in collate(ROOT) if f"{row.page}.html" in written and row.claim.verdict != "not decided"]
     for row in rows:
         card = written[f"{row.page}.html"].find(id=row.anchor)
-        links = [link["href"].rpartition("/")[2] for link in card.select(".claim-links a")]
-        assert links[0] == "ledger.html#" + row.anchor.replace("claim-", "ledger-", 1)
+        links = [link["href"].replace("../", "") for link in card.select(".claim-links a")]
+        assert links[0] == f"{home(row)}#" + row.anchor.replace("claim-", "ledger-", 1)
         assert (len(links) == 1) == row.claim.is_own
         assert row.claim.is_own or links[1].startswith("coverage.html#coverage-")
+
+
+def test_the_head_of_a_page_says_each_thing_once(pages):
+    for name, page in pages.items():
+        assert len(page.select("meta[name=viewport]")) <= 1, name
+        assert str(page).count("var togglebuttonSelector") <= 1, name
+
+
+def test_the_link_of_a_solution_begins_with_its_first_word(written):
+    links = [a for page in written.values() for a in page.select("div.solution > p.admonition-title > a")]
+    assert links and not [a for a in links if a.get_text() != a.get_text().strip()]
+
+
+def test_long_names_in_the_contents_of_a_page_break_behind_their_dots(site):
+    links = read(site / "reference" / "api" / "linear_cost.html").select(".bd-toc-nav a")
+    names = [a for a in links if re.fullmatch(r"[\w.]+", a.get_text()) and "." in a.get_text()]
+    assert names and all(len(a.select("wbr")) >= a.get_text().count(".") for a in names)
+
+
+def test_the_glossary_has_its_letters_beside_it(site):
+    letters = [a.get_text() for a in read(site / "reference" / "glossary.html").select(".bd-toc-nav a")]
+    assert letters[-1] == "Quoted words" and sorted(letters[:-1]) == letters[:-1] and {"A", "Z"} < set(letters)
+    assert all(len(letter) == 1 for letter in letters[:-1])
+
+
+def test_a_page_asks_early_for_the_font_of_formulas_only_if_it_has_some(pages):
+    for name, page in pages.items():
+        asked = bool(page.select("link[rel=preload][href$='book-math.woff2']"))
+        assert asked == bool(page.select("main math")) or not page.select("link[rel=preload]"), name
 
 
 def test_coverage_has_a_row_for_every_sentence(site):

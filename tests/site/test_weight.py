@@ -86,7 +86,7 @@ def test_weigh_rejects(browser: Browser, tmp_path: Path):
     move = "() => setTimeout(() => document.querySelector('p').style.marginTop = '300px', 100)"
     shifting = f"<p>a</p><script>requestAnimationFrame(() => requestAnimationFrame({move}))</script>"
     (tmp_path / "heavy.html").write_text(
-        f"<link rel=icon href=data:,><!-- {'x' * 1_100_000} -->" + "".join(f"<img src='{k}.png'>" for k in range(30))
+        f"<link rel=icon href=data:,><!-- {'x' * 1_000_000} -->" + "".join(f"<img src='{k}.png'>" for k in range(30))
     )
     (tmp_path / "shift.html").write_text("<link rel=icon href=data:,>" + shifting + "<h1>b</h1>" * 20)
     for k in range(30):

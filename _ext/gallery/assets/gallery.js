@@ -1,16 +1,18 @@
-// A filter over the figures of the overview: every word that is typed has to occur in the caption, the description or
-// the chapter's title. The page is complete without it.
+// A filter over the figures of the overview: every word that is typed has to occur in the caption, the description, the
+// chapter's title, the Chinese names of its terms or the numbers of the equations around it. The page is complete
+// without it.
+const plain = (text) => text.normalize("NFKC").toLowerCase().replace(/[()$\\{}_]/g, ""); // （5.1.5）, $d_k$
 const cards = [...document.querySelectorAll(".gallery-card")];
 if (cards.length) {
   const words = new Map(cards.map((card) => {
     const thumb = card.querySelector(".gallery-thumb");
-    return [card, `${thumb.dataset.words} ${thumb.getAttribute("aria-label")}`.toLowerCase()];
+    return [card, plain(`${thumb.dataset.words} ${thumb.getAttribute("aria-label")}`)];
   }));
   const form = document.querySelector("form.gallery-filter");
   const [input, output] = [form.querySelector("input"), form.querySelector("output")];
   const parts = [...document.querySelectorAll("section:has(> .gallery-part)")];
   const filter = () => {
-    const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = plain(input.value).split(/\s+/).filter(Boolean);
     for (const card of cards) card.hidden = !wanted.every((word) => words.get(card).includes(word));
     for (const part of parts) part.hidden = !part.querySelector(".gallery-card:not([hidden])");
     const found = cards.filter((card) => !card.hidden).length;

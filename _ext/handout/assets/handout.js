@@ -1,4 +1,4 @@
-// What a page gives a writer: the TeX of a display, a handout without solutions, and the meaning of a term or a symbol.
+// What a page gives a writer: the TeX of a display or a derivation, a handout without solutions, and the meaning of a term or a symbol.
 "use strict";
 
 // --- TeX ------------------------------------------------------------------------------------------
@@ -8,7 +8,7 @@ function offerTex(display) {
   button.type = "button";
   button.className = "tex-copy";
   button.textContent = "TeX";
-  button.setAttribute("aria-label", "Copy this formula as TeX");
+  button.setAttribute("aria-label", `Copy this ${display.matches(".derivation") ? "derivation" : "formula"} as TeX`);
   button.addEventListener("click", async () => {
     const done = await navigator.clipboard?.writeText(display.dataset.tex).then(() => true, () => false);
     button.textContent = done ? "Copied" : "Not copied";
@@ -98,6 +98,6 @@ function lookUp(links) {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  document.querySelectorAll("div.math[data-tex]").forEach(offerTex);
+  document.querySelectorAll("[data-tex]").forEach(offerTex);
   lookUp(document.querySelectorAll("a.symbol-link, a:has(> .term-link)"));
 });

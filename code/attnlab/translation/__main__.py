@@ -7,7 +7,7 @@ the encoder. The whole sweep has 190 runs in three parts (--parts).
 * extra: further designs at two numbers of pairs;
 * equal: designs with few parameters, widened until they have as many trained ones as the learned design.
 
-With --own-rates the table is another one: five designs at two further learning rates, with two of the language pairs;
+With --own-rates the table is another one: six designs at two further learning rates, with two of the language pairs;
 then each at its best rates with the other language pairs. The best rate of a design and number of pairs is the one with
 the lowest loss on validation sentences, and beside it the one with the highest BLEU. The runs at the common rate come
 from the table that ships.

@@ -59,7 +59,7 @@ def rate_grid(pairs: Sequence[int] = PAIRS, **fixed: Any) -> list[Settings]:
     """The designs of `TUNED` at the learning rates that the sweep lacks, with the seeds that choose among them.
 
     >>> len(rate_grid())
-    76
+    96
     """
     return _tuned(pairs, TUNED_ON, **fixed)
 

@@ -16,7 +16,7 @@ SEEDS = (0, 1, 2, 3, 4)
 #: The learning rate of the sweep; the rates that are tried, the designs that they are tried for, the seeds that choose.
 RATE = 0.008
 RATES = (0.004, RATE, 0.016)
-TUNED = ("learned", "fixed", "orthogonal", "narrow", "alone")
+TUNED = ("learned", "fixed", "single", "orthogonal", "narrow", "alone")
 TUNED_ON = SEEDS[:2]
 PARTS = ("main", "extra", "equal")
 ACCURACIES = ("lexical", "agreement", "sense", "long", "end")

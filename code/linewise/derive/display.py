@@ -143,14 +143,19 @@ def plain(record: Record) -> str:
     return "\n".join([*head, *body, *below, *wrong])
 
 
-def latex(record: Record) -> str:
-    """Return a derivation as one aligned display, reasons beside the lines."""
+def aligned(record: Record) -> str:
+    """Return the lines of a derivation in TeX, aligned at their relations, reasons beside them."""
     first, *rest = record["lines"]
     rows = [rf"&{relation_of(line)} {tex_of(line)} && \text{{{notation.tex_words(reason_of(line))}}}" for line in rest]
+    return f"\\begin{{aligned}}\n{tex_of(first)} " + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+
+def latex(record: Record) -> str:
+    """Return a derivation as one aligned display."""
     taken = "; ".join(f"${tex}$" for tex in assumptions_of(record))
     below = f"\nAssumed: {taken}." if taken else ""
     below += f"\n{record['also']}" if record.get("also") else ""
-    return f"$$\n\\begin{{aligned}}\n{tex_of(first)} " + " \\\\\n".join(rows) + "\n\\end{aligned}\n$$" + below
+    return f"$$\n{aligned(record)}\n$$" + below
 
 
 def html(record: Record) -> str:

@@ -55,11 +55,15 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Source:
-    """The table of one source; `shape` holds the number of sentences in each paragraph of each section."""
+    """The table of one source; `shape` holds the number of sentences in each paragraph of each section.
+
+    `page` is the name of its table as that of a page.
+    """
 
     name: str
     shape: dict[str, list[int]]
     rows: tuple[Sentence, ...]
+    page: str = ""
 
     def places(self) -> Iterator[str]:
         """The headings and sentences that the shape promises, in order.
@@ -191,7 +195,7 @@ def _source(path: Path) -> Source:
         if not isinstance(paragraphs, list) or any(type(p) is not int for p in paragraphs):
             expected = "expected a list with the number of sentences of each paragraph"
             raise LedgerError(f"{path.name}: shape: {section}: {expected}, got {paragraphs!r}")
-    return Source(name, shape, tuple(each(lambda row: _sentence(row, path), rows)))
+    return Source(name, shape, tuple(each(lambda row: _sentence(row, path), rows)), path.stem.replace(".", "-"))
 
 
 def _sentence(row: Any, path: Path) -> Sentence:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from html import escape
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -21,7 +22,7 @@ from linewise.conventions import Conventions, conventions_of
 from linewise.derive import display
 from linewise.kernel.record import Kernel, kernel_of
 from linewise.ledger import Claim, card
-from linewise.pages import signs
+from linewise.pages import ledger_pages, signs
 from linewise.pages.ledger_pages import book_of
 
 #: What draws the record of each mime type.
@@ -72,6 +73,11 @@ def drawn(kind: str, record: dict[str, Any], conventions: Conventions, links: st
     return f"{html.removesuffix('</details>')}{links}</details>" if links else html
 
 
+def with_tex(shown: str, record: dict[str, Any]) -> str:
+    """Return a derivation's HTML with its lines in TeX beside it, for whoever wants to copy them."""
+    return shown.replace("<div ", f'<div data-tex="{escape(display.aligned(record))}" ', 1)
+
+
 class Draw(SphinxPostTransform):
     """Draw the records where the builder writes HTML or text; LaTeX has a visitor of its own."""
 
@@ -88,27 +94,31 @@ class Draw(SphinxPostTransform):
                 continue
             if builder.name == "epub":  # no reader can be sure that a book unfolds
                 html = drawn(kind, record, conventions).replace("<details", '<details open="open"')
+            elif kind == card.MIME:
+                html = drawn(kind, record, conventions, self.links(record))
             else:
-                html = drawn(kind, record, conventions, self.links(record) if kind == card.MIME else "")
+                html = with_tex(drawn(kind, record, conventions), record)
             node.replace_self(nodes.raw("", html, format="html", classes=["output", "text_html"]))
 
     def links(self, record: dict[str, Any]) -> str:
         """Return the last line of a card on the site."""
         row = book_of(self.app).by_id.get(record["claim"])
+        if row is None:
+            return ""
+        homes = {"ledger": ledger_pages.homes(self.app)[row.claim.id], "coverage": "coverage"}
         addresses: dict[str, str] = {
-            page: self.app.builder.get_relative_uri(self.env.docname, page)
-            for page in ("ledger", "coverage")
+            kind: self.app.builder.get_relative_uri(self.env.docname, page)
+            for kind, page in homes.items()
             if page in self.env.found_docs
         }
-        return links_of(row.claim, addresses) if row else ""
+        return links_of(row.claim, addresses)
 
 
 def links_of(claim: Claim, addresses: Mapping[str, str]) -> str:
     """Return the links from a card to its entry in the ledger, and to its sentence in the coverage, where they are."""
     links = []
     if "ledger" in addresses:
-        entry = claim.anchor.replace("claim-", "ledger-", 1)
-        links.append(f'<a href="{addresses["ledger"]}#{entry}">in the ledger</a>')
+        links.append(f'<a href="{addresses["ledger"]}#{ledger_pages.entry_id(claim)}">in the ledger</a>')
     if "coverage" in addresses and not claim.is_own:
         target = f"{addresses['coverage']}#coverage-{claim.section.replace('.', '-')}"
         links.append(f'<a href="{target}">{claim.conventions.place(claim.section)}, sentence by sentence</a>')

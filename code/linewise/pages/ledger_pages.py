@@ -6,10 +6,17 @@ badge, and ``{card}`5.1.5` `` links a claim's badge to its card; ``{card}`!5.1.5
 ``{claim-entry} 5.1.5`` is an entry of such a page, and bears as data what ``claim_filter`` filters and sorts by, as far
 as nobody sees it; the
 role ``{claims}`12 <verdict=proved>` `` links to the ledger, filtered.
+
+A long ledger is divided. The page ``ledger/sheet`` has the claims of the source whose table is ``sheet.yml`` in full,
+``ledger/own`` the statements of our own; it includes the template ``ledger.md`` as the ledger does. The ledger then has
+of each such claim the first line alone. What the line leaves out is in a script, which `claim_filter` loads when a
+reader asks for it.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
 import re
 from functools import cache, partial
 from pathlib import Path
@@ -36,6 +43,10 @@ from linewise.pages import findable, signs
 
 logger = logging.getLogger(__name__)
 PAGES = ("ledger", "errata", "coverage")
+#: The pages of a divided ledger are in this folder.
+PARTS = "ledger/"
+#: The script with the entries of a divided ledger.
+ENTRIES = "ledger-entries.js"
 #: What the first line of an entry says or leads to: the script reads it there.
 IN_VIEW = ("data-claim", "data-verdict", "data-chapter", "data-grade")
 
@@ -65,7 +76,7 @@ def book_of(app: Sphinx) -> Book:
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Fill the templates of a page."""
-    if docname in filled(app):
+    if docname in filled(app, app.env):
         loader = FileSystemLoader(Path(__file__).parent / "templates")
         templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         root = Path(app.srcdir)
@@ -77,7 +88,8 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
             "sections_of": findable.sections_of,
         }
         context = {"book": book_of(app), "words": word_lists(app), "on_site": app.builder.name == "html"}
-        context |= {"kernel": kernel_of(root)}
+        home, entries = homes(app), f"_static/{ENTRIES}" if parts(app.env) else ""
+        context |= {"kernel": kernel_of(root), "page": docname, "home": home, "entries": entries}
         app.emit("linewise-context", context)
         source[0] = templates.from_string(source[0]).render(context)
     if docname == next((page for page in PAGES if page in app.env.found_docs), None):
@@ -85,14 +97,33 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
             logger.warning("ledger: %s", problem, location=docname)
 
 
-def filled(app: Sphinx) -> tuple[str, ...]:
+def filled(app: Sphinx, env: Any) -> tuple[str, ...]:
     """Return the pages that are filled."""
-    return (*PAGES, *app.config.linewise_filled_pages)
+    return (*PAGES, *parts(env), *app.config.linewise_filled_pages)
+
+
+def parts(env: Any) -> list[str]:
+    """Return the pages of a divided ledger."""
+    return sorted(page for page in env.found_docs if page.startswith(PARTS))
+
+
+@cache
+def homes(app: Sphinx) -> dict[str, str]:
+    """Return the page that says all of each claim: a part of the ledger where the book has one, or the ledger."""
+    named = {section: PARTS + source.page for source in book_of(app).sources for section in source.shape}
+    there = {page: page for page in parts(app.env)}
+    part = {row.claim.id: PARTS + "own" if row.claim.is_own else named[row.claim.section] for row in book_of(app).rows}
+    return {claim: there.get(page, "ledger") for claim, page in part.items()}
+
+
+def entry_address(app: Sphinx, page: str, claim: Claim) -> str:
+    """Return the address of a claim's entry in full, as a page sees it."""
+    return f"{app.builder.get_relative_uri(page, homes(app)[claim.id])}#{entry_id(claim)}"
 
 
 def read_anew(app: Sphinx, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
     """Have Sphinx read the filled pages in every build: what fills them may have changed while they have not."""
-    return [page for page in filled(app) if page in env.found_docs]
+    return [page for page in filled(app, env) if page in env.found_docs]
 
 
 def badge(verdict: str, conventions: Conventions) -> nodes.inline:
@@ -203,8 +234,11 @@ class EntryDirective(SphinxDirective):
         row = book_of(self.env.app).by_id.get(self.arguments[0])
         if row is None:
             raise self.error(f"claim-entry: no claim {self.arguments[0]!r}")
-        seen = (*IN_VIEW, "data-source") if self.env.docname == "ledger" else IN_VIEW  # the ledger is in that order
+        page = self.env.docname
+        seen = (*IN_VIEW, "data-source") if page == "ledger" else IN_VIEW  # the ledger is in that order
         known = {name: value for name, value in data_of_all(self.env.app)[row.claim.id].items() if name not in seen}
+        if page.startswith(PARTS):  # nothing is filtered there
+            known = {}
         if known.get("data-sections") == row.claim.id.partition("/")[0]:  # its id says so
             del known["data-sections"]
         ids = [entry_id(row.claim)] if "target" in self.options else []
@@ -251,8 +285,16 @@ class CardRole(SphinxRole):
             badge(claim.verdict, claim.conventions),
             *(nodes.strong("", said, classes=[kind]) for kind, said in more.items() if said),
             link,
-            nodes.inline(name, name, classes=["claim-id"]),
+            self.number(claim),
         ], []
+
+    def number(self, claim: Claim) -> nodes.Element:
+        """Return the id of a claim; in a divided ledger it leads to the entry in full."""
+        app, page = self.env.app, self.env.docname
+        if page == "ledger" != homes(app)[claim.id]:
+            address = entry_address(app, page, claim)
+            return nodes.reference("", claim.id, refuri=address, internal=True, classes=["claim-id"])
+        return nodes.inline("", claim.id, classes=["claim-id"])
 
     def address(self, row: Row) -> str:
         """Return where the card is.
@@ -262,12 +304,38 @@ class CardRole(SphinxRole):
         """
         decided, page = row.claim.is_decided, self.env.docname
         try:
-            if not decided and page != "ledger" and "ledger" in self.env.found_docs:
-                return f"{self.env.app.builder.get_relative_uri(page, 'ledger')}#{entry_id(row.claim)}"
+            home = homes(self.env.app)[row.claim.id]
+            if not decided and page not in ("ledger", home) and home in self.env.found_docs:
+                return entry_address(self.env.app, page, row.claim)
             address = self.env.app.builder.get_relative_uri(page, row.page)
         except NoUri:  # the LaTeX builder knows its pages only when it joins them
             address = f"%{row.page}"
         return f"{address}#{row.anchor}" if decided else address
+
+
+_ENTRY = re.compile(r'<div class="claim-entry[^"]*"[^>]*? id="[^"]+">(?:(?!<div\b).)*?</div>', re.DOTALL)
+
+
+def entries_of(page: str) -> list[str]:
+    """Return the entries of a part of the ledger; what they link to is seen from the folder above.
+
+    >>> entries_of('<div class="claim-entry" id="ledger-a"><p>A <a href="../b.html">b</a></p></div><p>c</p>')
+    ['<div class="claim-entry" id="ledger-a"><p>A <a href="b.html">b</a></p></div>']
+    """
+    found = [entry.replace(' href="../', ' href="') for entry in _ENTRY.findall(page)]
+    if (count := page.count('class="claim-entry')) != len(found):
+        raise ValueError(f"a part of the ledger: expected {count} entries without boxes in them, got {len(found)}")
+    return found
+
+
+def write_entries(app: Sphinx, exception: Exception | None) -> None:
+    """Write the script with the entries of a divided ledger: the same bytes for the same pages."""
+    if exception is not None or app.builder.name != "html" or not parts(app.env):
+        return
+    files = [Path(app.outdir, f"{page}.html") for page in parts(app.env)]
+    entries = "".join(entry for file in files for entry in entries_of(file.read_text(encoding="utf-8")))
+    packed = base64.b64encode(gzip.compress(entries.encode(), mtime=0)).decode()
+    Path(app.outdir, "_static", ENTRIES).write_text(f'ledgerEntries("{packed}");\n', encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:
@@ -280,3 +348,4 @@ def setup(app: Sphinx) -> None:
     app.add_role("card", CardRole())
     app.connect("env-get-outdated", read_anew)
     app.connect("source-read", fill)
+    app.connect("build-finished", write_entries, priority=1000)  # after everything else that works on finished pages

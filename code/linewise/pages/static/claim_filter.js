@@ -52,6 +52,46 @@
     };
   }
 
+  // Of a divided ledger the entries have their first line alone. The others are in a script, packed, and come when they
+  // are asked for: with the first word that is typed, with the first line that is unfolded, with a list that is narrowed.
+  const brief = Boolean(form.dataset.entries);
+  let coming, failed;
+  function fetchAll() {
+    coming ??= new Promise((done, fail) => {
+      window.ledgerEntries = done;
+      const script = Object.assign(document.createElement("script"), { src: form.dataset.entries, onerror: fail });
+      document.head.append(script);
+      form.setAttribute("aria-busy", "true");
+    }).then(async (packed) => {
+      const bytes = Uint8Array.from(atob(packed), (sign) => sign.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      const all = Object.assign(document.createElement("template"), { innerHTML: await new Response(stream).text() });
+      for (const entry of entries) {
+        const whole = all.content.getElementById(entry.element.id);
+        if (!whole) continue;
+        entry.text += ` ${plain(content(whole))}`;
+        entry.rest = [...whole.children].slice(1);
+      }
+    }).catch(() => { failed = true; }).finally(() => form.removeAttribute("aria-busy"));
+    return coming;
+  }
+
+  // An entry shows all that it says, or its first line.
+  function unfold(entry, open) {
+    if (!brief || !entry.rest || entry.open === open) return;
+    entry.open = open;
+    entry.element.classList.toggle("brief", !open);
+    entry.element.querySelector("a.claim-id")?.setAttribute("aria-expanded", open);
+    if (open) entry.element.append(...entry.rest);
+    else for (const part of entry.rest) part.remove();
+  }
+
+  function followLink() {
+    const entry = entries.find(({ element }) => element.id && element.id === decodeURIComponent(location.hash.slice(1)));
+    if (!brief || !entry) return;
+    fetchAll().then(() => unfold(entry, true));
+  }
+
   const boxes = document.querySelectorAll(".claim-entry, .coverage-table tbody tr");
   const entries = [...boxes].map(read);
   for (const entry of entries) entry.home = entry.element.parentElement;
@@ -80,7 +120,7 @@
   }
   form.after(holder);
 
-  let sorted = "";
+  let sorted = "", narrow = false;
   function sort(by) {
     if (by === sorted) return;
     sorted = by;
@@ -97,13 +137,18 @@
     const words = plain(wanted.text ?? "").split(/\s+/).map((word) => word.replace(/^\((.*\..*)\)$/, "$1")); // (5.1.9)
     const menus = ["verdict", "grade", "section", "chapter"].filter((name) => wanted[name]);
     const narrowed = menus.length > 0 || words.some(Boolean);
+    const missing = brief && narrowed && !failed && !entries.some((entry) => entry.rest);
+    if (missing) fetchAll().then(apply);
     let count = 0;
     for (const entry of entries) {
       const shown = menus.every((name) => entry[name].some((value) => fits(name, value, wanted[name]))) &&
         words.every((word) => entry.text.includes(word));
       entry.element.hidden = !(entry.shown = shown);
       count += shown;
+      if (shown && narrowed) unfold(entry, true);
+      else if (narrow && !narrowed) unfold(entry, false);
     }
+    narrow = narrowed;
     sort(wanted.sort ?? "");
     for (const [group, { contents, entries: held }] of groups) {
       group.hidden = Boolean(sorted) || !held.some((entry) => entry.shown);
@@ -112,7 +157,7 @@
     }
     holder.hidden = !sorted || !count;
     form.querySelector("output").value = narrowed
-      ? `${count} of ${entries.length} ${form.dataset.unit} shown`
+      ? `${count} of ${entries.length} ${form.dataset.unit} shown${failed ? ", by their titles alone" : ""}`
       : `${entries.length} ${form.dataset.unit}`;
     const query = new URLSearchParams(wanted).toString();
     try {
@@ -130,6 +175,17 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(apply));
   form.hidden = false;
+  if (brief) {
+    document.querySelector("main").addEventListener("click", (event) => {
+      const box = event.target.closest("a.claim-id")?.closest(".claim-entry");
+      const entry = box && !event.ctrlKey && !event.metaKey && !event.shiftKey && entries.find(({ element }) => element === box);
+      if (!entry || failed) return;
+      event.preventDefault();
+      fetchAll().then(() => (failed ? location.assign(event.target.closest("a").href) : unfold(entry, !entry.open)));
+    });
+    addEventListener("hashchange", followLink);
+    followLink();
+  }
   if (asked.length) {
     apply();
     // Who comes back, reloads or follows a link to an entry is to stay there.
