@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,8 @@ def carry_out(given: argparse.Namespace, sweep: Sweep[Any], wanted: Iterable[Any
     wanted = list(wanted)
     if not wanted:
         raise ValueError("expected options that give at least one run, got none: these parts have no such setting")
+    # An interrupted command has its own sentence; joblib's advice about the runs not done would stand beside it.
+    warnings.filterwarnings("ignore", message=".*limit unnecessary computation time")
     with joblib.parallel_config(backend=given.backend):
         count = sweep.carry_out(wanted, given.out, jobs=given.jobs, device=given.device)
     return f"{count} new runs in {given.out}, described in {sweep.write_provenance(given.out, line)}"
