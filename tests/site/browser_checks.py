@@ -63,6 +63,13 @@ _CROWDED = """() => {
         .map((block) => block.textContent.trim().slice(0, 60));
 }"""
 
+# Unfold everything in an article; the value is what was folded.
+_UNFOLD = """() => {
+    const folded = [...document.querySelectorAll("article details:not([open])")];
+    for (const e of folded) e.open = true;
+    return folded;
+}"""
+
 # Formulas at which the tabulator key stops.
 _STOPS = '() => document.querySelectorAll(\'math[tabindex="0"], math [tabindex="0"]\').length'
 
@@ -254,11 +261,15 @@ def share_of_reading(page: Page) -> float:
 def crowded_derivations(page: Page, patience: float = 30) -> list[str]:
     """Return the derivations that have not enough room for reasons at the right, and have them there.
 
-    The page arranges them once it knows its width; `patience` is how many seconds it may take over it.
+    What is folded is unfolded meanwhile. The page arranges derivations once it knows its width; `patience` is how many
+    seconds it may take over it.
     """
+    folded = page.evaluate_handle(_UNFOLD)
     with suppress(TimeoutError):
         page.wait_for_function(f"() => !({_CROWDED})().length", timeout=1000 * patience)
-    return [f"crowded: {name}" for name in page.evaluate(_CROWDED)]
+    found = [f"crowded: {name}" for name in page.evaluate(_CROWDED)]
+    folded.evaluate("all => all.forEach((e) => { e.open = false; })")
+    return found
 
 
 def unfolded_solutions(page: Page) -> list[bool]:

@@ -58,9 +58,9 @@
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
   else begin();
 
-  // What a folded section holds has no width before it is unfolded.
+  // What is folded has no width before it is unfolded.
   document.addEventListener("toggle", ({ target }) => {
-    if (target.open && target.matches("details.further")) arrange([...target.querySelectorAll(".derivation")]);
+    if (target.open) arrange([...target.querySelectorAll(".derivation")]);
   }, true);
 
   // One button unfolds all that goes further, and folds it again.
