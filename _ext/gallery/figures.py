@@ -105,14 +105,14 @@ def first_sentence(caption: str) -> str:
 
 @cache
 def numbers_around(path: Path) -> dict[str, list[str]]:
-    """Return for each figure of a notebook the numbers of the equations between the headings around it."""
+    """Return for each figure of a notebook the numbers of the equations of its section."""
     found: dict[str, list[str]] = {}
     names: list[str] = []
     numbers: list[str] = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            if re.match(r"#+ ", source):
+            if re.match(r"##? ", source):
                 names, numbers = [], []
             numbers += tags_of(source)
         elif name := cell["metadata"].get("mystnb", {}).get("figure", {}).get("name"):
@@ -122,7 +122,7 @@ def numbers_around(path: Path) -> dict[str, list[str]]:
 
 
 def found_by(root: Path, figure: Figure) -> str:
-    """Return what finds a figure beside its own words: its terms in Chinese, and the numbers of equations around it."""
+    """Return what finds a figure beside its own words: its terms in Chinese, and the numbers of its section's equations."""
     names = {name.lower(): term for term in read_glossary(root / f"{GLOSSARY}.yml").terms for name in term.english}
     said = f"{figure.caption} {figure.alt}".lower()
     terms = [names[name] for name in pattern(names, r"\w-").findall(said)]

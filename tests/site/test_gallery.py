@@ -398,6 +398,7 @@ def test_axe_finds_nothing_where_another_model_is_chosen(browser, address, site,
     )
     assert page.locator(".gallery-picture:visible").count() > 1
     assert browser_checks.too_wide(page) == []
+    browser_checks.lay_out(page)
     axe_checks.prepare(page)
     assert axe_checks.violations(page, "article.bd-article", set()) == []
     page.close()

@@ -270,6 +270,7 @@ def test_every_figure_has_words():
 
 
 def come_alive(page: Page, kind: str) -> Locator:
+    check.lay_out(page)  # what lies above it has its height, and a scroll ends where it was to end
     figure = page.locator(f"figure.interactive-{kind}")
     figure.scroll_into_view_if_needed()
     page.locator(f"figure.interactive-{kind}.is-live").wait_for(timeout=10_000)
