@@ -268,9 +268,10 @@ def test_a_reload_leaves_the_reader_where_he_is(open_page):
     page = open_page("ledger.html?verdict=amended")
     page.locator(SHOWN).nth(20).evaluate("(e) => e.scrollIntoView()")
     before = page.evaluate("scrollY")
+    assert before > 2000
     page.reload()
-    page.wait_for_timeout(500)
-    assert before > 2000 and abs(page.evaluate("scrollY") - before) < 400
+    page.wait_for_timeout(500)  # as long as it takes to jump to the top
+    page.wait_for_function("before => Math.abs(scrollY - before) < 400", arg=before, timeout=10_000)
 
 
 def test_the_coverage_shows_the_rows_that_are_asked_for(open_page):

@@ -120,7 +120,8 @@
   }
   form.after(holder);
 
-  let sorted = "", narrow = false;
+  const SHORT = 100;
+  let sorted = "", unfolded = false;
   function sort(by) {
     if (by === sorted) return;
     sorted = by;
@@ -145,10 +146,11 @@
         words.every((word) => entry.text.includes(word));
       entry.element.hidden = !(entry.shown = shown);
       count += shown;
-      if (shown && narrowed) unfold(entry, true);
-      else if (narrow && !narrowed) unfold(entry, false);
     }
-    narrow = narrowed;
+    // What is left of a short list is read whole.
+    const short = narrowed && count <= SHORT;
+    for (const entry of short || unfolded ? entries : []) unfold(entry, short && entry.shown);
+    unfolded = short;
     sort(wanted.sort ?? "");
     for (const [group, { contents, entries: held }] of groups) {
       group.hidden = Boolean(sorted) || !held.some((entry) => entry.shown);
@@ -161,10 +163,28 @@
       : `${entries.length} ${form.dataset.unit}`;
     const query = new URLSearchParams(wanted).toString();
     try {
-      history.replaceState(null, "", `${location.pathname}${query && "?" + query}${location.hash}`);
+      history.replaceState(history.state, "", `${location.pathname}${query && "?" + query}${location.hash}`);
     } catch {
       // A page that was opened as a file may not change its address: the filter works, and cannot be linked to.
     }
+  }
+
+  // The entry at the top of the window, and how far its top is from it.
+  const topOf = ({ element }) => element.getBoundingClientRect().top;
+  function noteEntry() {
+    const below = entries.filter(({ element }) => !element.hidden && element.getBoundingClientRect().bottom > 0);
+    const first = below.reduce((one, other) => (one && topOf(one) <= topOf(other) ? one : other), undefined);
+    try {
+      history.replaceState(first && { entry: first.element.id, top: topOf(first) }, "");
+    } catch {
+      // As above: a page that was opened as a file.
+    }
+  }
+  async function stayAt({ entry, top }) {
+    await coming;
+    const element = document.getElementById(entry);
+    element?.scrollIntoView({ behavior: "instant" });
+    if (element) scrollBy({ top: -top, behavior: "instant" });
   }
 
   // What an address asks for, as far as the form has it.
@@ -172,6 +192,7 @@
   const asked = [...new URLSearchParams(location.search)].filter(([name, value]) => offered(form.elements[name], value));
   for (const [name, value] of asked) form.elements[name].value = value;
   form.addEventListener("input", apply);
+  addEventListener("pagehide", noteEntry);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(apply));
   form.hidden = false;
@@ -188,9 +209,11 @@
   }
   if (asked.length) {
     apply();
-    // Who comes back, reloads or follows a link to an entry is to stay there.
-    const [coming] = performance.getEntriesByType("navigation");
-    if (coming?.type === "navigate" && !location.hash) addEventListener("load", () => form.scrollIntoView());
+    // Who comes back, reloads or follows a link to an entry is to stay there. The page has another height until its
+    // entries are unfolded, so that the browser does not find the place.
+    const [arrival] = performance.getEntriesByType("navigation");
+    if (arrival?.type === "navigate" && !location.hash) addEventListener("load", () => form.scrollIntoView());
+    else if (history.state?.entry) addEventListener("load", () => stayAt(history.state));
   } else {
     form.reset();
   }
