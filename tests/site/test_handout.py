@@ -30,14 +30,11 @@ def page(site: Path):
 def test_every_page_of_text_can_be_cited(site):
     lacking = []
     for path in site.rglob("*.html"):
-        soup = site_checks.parse(path.read_text(encoding="utf-8"))
-        if "_static" in path.parts or not soup.select_one("article.bd-article h1"):
+        html, name = path.read_text(encoding="utf-8"), path.relative_to(site).as_posix()
+        if "_static" in path.parts or "<h1" not in html or name in {"search.html", "genindex.html"}:
             continue
-        name = path.relative_to(site).as_posix()
-        address = soup.select_one('link[rel="canonical"]')
-        if name not in {"search.html", "genindex.html"} and (
-            not soup.select_one("details.citation") or not address["href"].endswith(f"/{name}")
-        ):
+        address = re.search(r'<link rel="canonical" href="([^"]*)"', html)
+        if '<details class="citation"' not in html or not address or not address[1].endswith(f"/{name}"):
             lacking.append(name)
     assert lacking == []
 
