@@ -97,7 +97,6 @@ def cut(font: TTFont, characters: set[int], name: str, target: Path, features: t
         font["CFF "].cff.topDictIndex[0].FullName = font["CFF "].cff.topDictIndex[0].FamilyName = name
     target.parent.mkdir(parents=True, exist_ok=True)
     subset.save_font(font, str(target), options)
-    print(f"{target.name}: {len(font.getBestCmap())} characters, {target.stat().st_size} bytes")
 
 
 def only_primes(font: TTFont) -> TTFont:
@@ -135,6 +134,8 @@ def main(arguments: list[str] | None = None) -> int:
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 1
+    for path in sorted(TARGET.glob("book-*.woff2")):
+        print(f"{path.name}: {len(TTFont(path).getBestCmap())} characters, {path.stat().st_size} bytes")
     return 0
 
 

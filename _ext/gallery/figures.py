@@ -122,7 +122,7 @@ def numbers_around(path: Path) -> dict[str, list[str]]:
 
 
 def found_by(root: Path, figure: Figure) -> str:
-    """Return what finds a figure beside its own words: its terms in Chinese, and the numbers of its section's equations."""
+    """Return what finds a figure beside its own words: its terms in Chinese, and equations of its section."""
     names = {name.lower(): term for term in read_glossary(root / f"{GLOSSARY}.yml").terms for name in term.english}
     said = f"{figure.caption} {figure.alt}".lower()
     terms = [names[name] for name in pattern(names, r"\w-").findall(said)]

@@ -50,6 +50,25 @@ def test_missing_rejects(fonts):
     assert missing("<math><mi>b</mi></math>", fonts[0] - {0x1D44F}, fonts[1]) == {"b"}
 
 
+_FONTS = """() => performance.getEntriesByType("resource").map((r) => r.name)
+    .filter((name) => /fonts.(pages|book-han)/.test(name))"""
+
+
+def test_a_page_loads_a_font_with_its_own_characters(browser, address, site):
+    page = browser.new_page()
+    chapters = sorted(p.relative_to(site).as_posix() for p in site.glob("chapters/**/*.html"))
+    for name in (chapters[0], "read/section-5-1.html", "reference/glossary.html"):
+        page.goto(address + name)
+        check.settle(page)
+        [font] = page.evaluate(_FONTS)
+        had = set(TTFont(site / font.removeprefix(address)).getBestCmap())
+        shown = set(re.findall(HAN, page.locator("html").inner_text()))
+        assert "fonts/pages/" in font and shown and {ord(c) for c in shown} <= had
+    page.evaluate("document.querySelector('article h1').textContent = '龘'")  # the page has no such character
+    page.wait_for_function(f"() => ({_FONTS})().length === 2", timeout=5000)
+    page.close()
+
+
 def test_the_math_font_has_the_measures_of_mathematics():
     font = TTFont(FONTS / "book-math.woff2")
     assert "MATH" in font
