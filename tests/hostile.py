@@ -299,7 +299,6 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
         f"heads.positional.{name}": {"patterns": lambda: np.stack([STOCHASTIC, np.eye(3)])}
         for name in ("distances", "mixture")
     },
-    "heads.positional.explained": {"first": lambda: 1},
     "heads.positional.at_offsets": {"offsets": lambda: [-1.0, 0.0]},
     "heads.removal.attention": WINDOWS,
     "heads.removal.bits": WINDOWS

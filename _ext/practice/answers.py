@@ -12,7 +12,9 @@ wrong answers with the names of their mistakes:
 A number is compared after rounding to so many `digits`, a formula by its values at a few places. The page has salted
 hashes of the answers instead of the answers, so that nobody reads them by chance; it keeps no secret from a program.
 `says` is the part of the solution that has the right answer, in its text or in what its cells print: a build warns of
-an answer that its solution does not give.
+an answer that its solution does not give. An exercise whose answer no field can know has a word of `OPEN` instead:
+
+    exercise-scaling-proof: proof
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ SHIPPED = ("answers.css", "answers.js")
 PLACES, DIGITS, MORE = 3, 6, 6
 FUNCTIONS: dict[str, Callable[[float], float]] = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "abs": abs}
 CONSTANTS = {"e": math.e, "pi": math.pi}
+#: What an exercise without a field asks for.
+OPEN = {"proof", "program", "explanation"}
 _START = re.compile(r"^`{3,}\{solution-start\}[ \t]*(\S+)[^`]*^`{3,}", re.MULTILINE)
 #: A command or a letter with its index, a number, or a sign.
 _TOKEN = re.compile(
@@ -81,16 +85,25 @@ class Answer:
 
 
 def read(path: Path) -> dict[str, list[Answer]]:
-    """Return the answers of a file by the labels of their exercises; none where there is no file."""
+    """Return the answers of a file by the labels of its exercises: none for an open one, nothing where there is no file.
+
+    Raises `AnswerError` for an entry that is neither answers nor a word of `OPEN`.
+    """
     if not path.is_file():
         return {}
     given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for label, entries in given.items():
+        if not (entries in OPEN if isinstance(entries, str) else isinstance(entries, list) and entries):
+            raise AnswerError(f"{label}: expected answers, or one of {', '.join(sorted(OPEN))}, got {entries!r}")
 
     def texts(entry: Mapping[str, Any]) -> Answer:
         mistakes = {str(wrong): name for wrong, name in entry.get("mistakes", {}).items()}
         return Answer(**{**entry, "right": str(entry["right"]), "mistakes": mistakes})
 
-    return {label: [texts(entry) for entry in entries] for label, entries in given.items()}
+    return {
+        label: [] if isinstance(entries, str) else [texts(entry) for entry in entries]
+        for label, entries in given.items()
+    }
 
 
 # --- values ---------------------------------------------------------------------------------------

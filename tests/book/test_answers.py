@@ -13,7 +13,7 @@ from practice.answers import SUFFIX, Answer, AnswerError, digest, faults, form, 
 import stamps
 
 ROOT = stamps.ROOT
-FILES = sorted(ROOT.glob(f"chapters/**/*{SUFFIX}"))
+NOTEBOOKS = sorted(ROOT.glob("chapters/**/*.ipynb"))
 #: A solution, as a notebook holds it, and an answer that it gives.
 SOLVED = {
     "cells": [
@@ -33,14 +33,22 @@ def labels(notebook: Any) -> list[str]:
     return re.findall(r"^`{3,}\{exercise\}[^\n]*\n:label: (\S+)", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name.removesuffix(SUFFIX))
-def test_each_answer_is_the_one_that_its_solution_gives(path: Path) -> None:
-    notebook = json.loads(path.with_name(path.name.replace(SUFFIX, ".ipynb")).read_text(encoding="utf-8"))
-    solved, given = solutions(notebook), read(path)
-    assert given and set(given) <= set(labels(notebook))
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_each_exercise_has_a_field_or_a_word_why_not_and_its_solution_gives_the_answer(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    solved, given = solutions(notebook), read(path.with_name(path.stem + SUFFIX))
+    assert list(given) == labels(notebook)
     assert [
         fault for label, answers in given.items() for a in answers for fault in faults(label, a, solved[label])
     ] == []
+
+
+@pytest.mark.parametrize("entry", ["riddle", "[]", "3", "{}"])
+def test_an_entry_is_answers_or_a_word_why_there_are_none(tmp_path: Path, entry: str) -> None:
+    path = tmp_path / f"c{SUFFIX}"
+    path.write_text(f"exercise-a: {entry}\n", encoding="utf-8")
+    with pytest.raises(AnswerError, match="exercise-a: expected answers, or one of explanation, program, proof, got "):
+        read(path)
 
 
 def test_the_solution_is_its_text_and_what_its_cells_print() -> None:

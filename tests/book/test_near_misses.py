@@ -64,7 +64,7 @@ SPOILT = [
     ("fixed_patterns", "ranks are $n$, $n-1$, $n-1$", "ranks are $n$, $n-2$, $n-1$"),
     ("fixed_patterns", "Six of the seven have the", "Five of the seven have the"),
     ("remedies", "leaves the bound $d_k$", "leaves the bound $d_q$"),
-    ("comparison", "the bound is below ten", "the bound is above ten"),
+    ("comparison", "with constants below 20", "with constants above 20"),
     ("sinusoidal_positions", "has the norm $\\sqrt{d/2}$.\n", "has the norm ${d/2}$.\n"),
     ("optimal_features", r"$\cosh|x-y|^2-1$ and $\cosh|x+y|^2-1$.", r"$\cosh|x+y|^2-1$ and $\cosh|x+y|^2-1$."),
     ("sinusoidal_positions", "so $i=123$, and", "so $i=122$, and"),

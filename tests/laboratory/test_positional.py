@@ -65,25 +65,6 @@ def test_a_mixture_is_found_again_and_beats_others() -> None:
     assert all(error <= ((A - np.tensordot(other, P, 1)) ** 2).sum() + 1e-12 for other in others)
 
 
-@pytest.mark.parametrize("causal, first", [(False, 0), (True, 0), (True, 3)])
-def test_shares_of_the_variance_are_those_of_least_squares(causal: bool, first: int) -> None:
-    n = 7
-    A = stochastic(2, n, n, seed=5)
-    found = positional.explained(A, causal=causal, first=first)
-    i, j = np.nonzero(np.tri(n) if causal else np.ones((n, n)))
-    i, j = i[i >= first], j[i >= first]
-    diagonals, columns = np.eye(2 * n)[i - j + n], np.eye(n)[j]
-    for share, design in zip(found, (diagonals, columns, np.hstack([diagonals, columns])), strict=True):
-        for one, matrix in zip(share, A, strict=True):
-            y = matrix[i, j] - matrix[i, j].mean()
-            fit = design @ np.linalg.lstsq(design, y, rcond=None)[0]
-            assert one == pytest.approx(1 - ((y - fit) ** 2).sum() / (y @ y), abs=1e-9)
-
-
-def test_equal_entries_have_nothing_to_explain() -> None:
-    assert positional.explained(np.full((4, 4), 0.25)) == (0, 0, 0)
-
-
 def test_rows_without_the_place_are_left_out() -> None:
     previous = fixed_patterns(4)[PATTERNS.index("previous")]
     np.testing.assert_array_equal(positional.at_offsets(previous, [-1, 0, 3]), [1, 1 / 4, 0])
@@ -96,7 +77,6 @@ def test_rows_without_the_place_are_left_out() -> None:
         (lambda: positional.distance(np.stack([np.eye(2)] * 2), np.stack([np.eye(2)] * 3)), "A, B: expected batch"),
         (lambda: positional.distances(np.eye(2), np.eye(2)), r"patterns: expected at least one matrix of shape \(2, 2"),
         (lambda: positional.distances(np.eye(2) * 2, [np.eye(2)]), "A: expected rows that sum to 1"),
-        (lambda: positional.explained(np.eye(2), first=2), "first: expected a row from 0 to 1, got 2"),
         (lambda: positional.at_offsets(np.eye(2), [2]), "offsets: expected whole numbers between -1 and 1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""How near attention matrices are to patterns of position, and what share of them position explains (section 1.1).
+"""How near attention matrices are to patterns of position (section 1.1).
 
 The distance of two attention matrices is the mean over rows of the total variation distance of the rows. One minus the
 distance is the share of the weight that lies at the same place in both. A row's output changes by at most its distance
@@ -14,7 +14,7 @@ from jaxtyping import Float, Real
 from numpy.typing import NDArray
 
 from attnmath.arrays import ArrayLike, Numpy
-from attnmath.checks import flag, floats
+from attnmath.checks import floats
 from attnmath.matrix.spectrum import row_stochastic
 
 Floats = NDArray[Any]
@@ -84,46 +84,6 @@ def mixture(A: Real[ArrayLike, "... n n"], patterns: Real[ArrayLike, "p n n"]) -
     return found
 
 
-def explained(
-    A: Real[ArrayLike, "... n n"], *, causal: bool = False, first: int = 0
-) -> tuple[Float[Numpy, "..."], Float[Numpy, "..."], Float[Numpy, "..."]]:
-    """Shares of the variance of the entries that functions of i - j, of j, and their sums explain (R squared).
-
-    The three shares are those of least squares fits t(i - j) + constant, c(j) + constant, and t(i - j) + c(j).
-    causal : whether only the entries with j <= i count.  first : rows before this one are left out.
-    A matrix of equal entries has nothing to explain: the shares are then 0.
-
-    >>> explained(np.eye(4))[0], explained(np.eye(4)[[0, 0, 0, 0]])[1]
-    (np.float64(1.0), np.float64(1.0))
-    """
-    A, causal = _weights(A, "A"), flag(causal, "causal")
-    n = A.shape[-1]
-    if isinstance(first, bool) or not isinstance(first, int | np.integer) or not 0 <= first < n:
-        raise ValueError(f"first: expected a row from 0 to {n - 1}, got {first!r}")
-    i, j = np.nonzero(np.tri(n, dtype=bool) if causal else np.ones((n, n), dtype=bool))
-    i, j = i[i >= first], j[i >= first]
-    entries = A[..., i, j] if causal or first else A.reshape(*A.shape[:-2], n * n)
-    entries = entries - entries.mean(axis=-1, keepdims=True)
-    total = (entries**2).sum(axis=-1)
-    positive = total > (64 * np.finfo(float).eps) ** 2 * len(i)
-    offset = i - j - (i - j).min()
-    kinds = int(offset.max()) + 1
-    by_offset, by_column = _grouped(entries, offset, kinds), _grouped(entries, j, n)
-    together = np.zeros((kinds, n))
-    np.add.at(together, (offset, j), 1.0)
-    of_offset, of_column = (np.maximum(together.sum(axis=axis), 1) for axis in (1, 0))
-    # The offsets are eliminated first: what they leave to the columns is a smaller system of equations.
-    rest = by_column - (by_offset / of_offset) @ together
-    system = np.diag(together.sum(axis=0)) - together.T @ (together / of_offset[:, None])
-    added = (rest @ np.linalg.pinv(system, rcond=1e-10, hermitian=True) * rest).sum(axis=-1)
-    fitted = [(by_offset**2 / of_offset).sum(axis=-1), (by_column**2 / of_column).sum(axis=-1)]
-    shares = [
-        np.where(positive, part / np.where(positive, total, 1), 0.0).clip(0, 1)[()]
-        for part in (*fitted, fitted[0] + added)
-    ]
-    return shares[0], shares[1], shares[2]
-
-
 def at_offsets(A: Real[ArrayLike, "... n n"], offsets: Real[ArrayLike, "k"]) -> Float[Numpy, "... k"]:
     """Share of the rows whose largest weight lies at the place i + offset, for each offset.
 
@@ -140,13 +100,6 @@ def at_offsets(A: Real[ArrayLike, "... n n"], offsets: Real[ArrayLike, "k"]) -> 
     found = A.argmax(axis=-1) - np.arange(n)
     inside = [(np.arange(n) + k >= 0) & (np.arange(n) + k < n) for k in wanted]
     return np.stack([(found[..., rows] == k).mean(axis=-1) for k, rows in zip(wanted, inside, strict=True)], axis=-1)
-
-
-def _grouped(entries: Floats, group: NDArray[Any], count: int) -> Floats:
-    """Sum of the entries of each group."""
-    flat = entries.reshape(-1, entries.shape[-1])
-    sums = np.stack([np.bincount(group, weights=row, minlength=count) for row in flat])
-    return sums.reshape(*entries.shape[:-1], count)
 
 
 def _onto_simplex(x: Floats) -> Floats:
