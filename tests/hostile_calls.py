@@ -88,7 +88,6 @@ OTHERS: dict[str, dict[str, Any]] = {
     "experiments.scaling.normal_rows": {"keys": [3], "deviations": [0.5], "rows": 4, "seed": 1},
     "experiments.scaling.score_kurtosis": {"widths": [2], "law": "uniform", "draws": 5, "seed": 1},
     "experiments.scaling.score_variance": {"widths": [2], "law": "uniform", "sigma": 1.0, "draws": 5, "seed": 1},
-    "experiments.scaling.variance_ratios": {"nu": 5.0, "d_k": 2, "draws": 5, "repeats": 2, "seed": 1},
     "experiments.sparse_rows.empty_share": {"t": 0.5, "n": 3, "rows": 4, "seed": 1},
     "experiments.sparse_rows.log_excess": {"gamma": 0.5, "n": 3, "rows": 4, "seed": 1},
     "experiments.sparse_rows.mean_sparsity": {"activation": "exp", "beta": 0.5, "gamma": 1.0, "n": 3, "rows": 4,

@@ -47,34 +47,6 @@ def counted_operations_follow_the_formulas(n, d, d_v):
     return counts_are(n, d, d_v, stages(n, d, d_v))
 
 
-@cache
-def moved(n: int, d: int, d_v: int) -> tuple[int, ...]:
-    """Numbers in the arrays that each stage reads and writes."""
-    Q = np.ones((n, d))
-    V = np.ones((n, d_v))
-    S = Q @ Q.T
-    return tuple(sum(a.size for a in group) for group in ((Q, Q, S), (S, S), (S, S), (S, V, S @ V)))
-
-
-def traffic_is(n, d, d_v, result=1):
-    """What the claim says. result : how often each result is written."""
-    square = n * n
-    read = [2 * n * d, square, square, square + n * d_v]
-    written = [square, square, square, n * d_v]
-    expected = np.stack([r + result * w for r, w in zip(read, written, strict=True)], axis=1)
-    found = np.array([moved(*case) for case in zip(n.tolist(), d.tolist(), d_v.tolist(), strict=True)])
-    return true(found == expected)
-
-
-@attack(
-    "cost/intensity",
-    on=small,
-    wrong={"the results are not written": lambda n, d, d_v: traffic_is(n, d, d_v, result=0)},
-)
-def numbers_moved_follow_the_formulas(n, d, d_v):
-    return traffic_is(n, d, d_v)
-
-
 lengths_and_widths = instances.integers(n=(1, 10**5), d=(1, 10**4)).map(
     "n d", lambda n, d: (n.astype(float), d.astype(float))
 )
@@ -149,50 +121,6 @@ near_the_width = (
 )
 def a_recurrent_layer_is_cheaper_than_the_stages_from_the_width_on(n, d):
     return cheaper_from(n, d, d)
-
-
-def intensity(n, d, w, bound):
-    return at_most(n**2 * (2 * d - 1) / (w * (2 * n * d + n**2)), bound, rounding(16, bound))
-
-
-@attack(
-    "cost/intensity",
-    on=sizes.also(w=lambda rng, n, d: rng.choice([1.0, 2.0, 4.0, 8.0], size=len(n))),
-    wrong={
-        "half of the bound": lambda n, d, w: intensity(n, d, w, (2 * d - 1) / (2 * w)),
-        "the bytes of a number are forgotten": lambda n, d, w: intensity(n, d, w, (2 * d - 1) / w**2),
-    },
-)
-def operations_for_each_byte_are_bounded(n, d, w):
-    return intensity(n, d, w, (2 * d - 1) / w)
-
-
-def per_byte(n, d, w):
-    return (2 * d - 1) * n / (w * (n + 2 * d))
-
-
-def intensity_is(n, d, w, moved):
-    """What the claim says. moved : the numbers that the scores move."""
-    found = per_byte(n, d, w)
-    longer, wider = per_byte(n + 1, d, w), per_byte(n, d + 1, w)
-    # The relative gains are at least of the order of 1 / n and of 1 / d, far above rounding.
-    return (
-        equal(n**2 * (2 * d - 1) / (w * moved), found, rounding(16, found)) & less(found, longer) & less(found, wider)
-    )
-
-
-@attack(
-    "cost/intensity",
-    on=instances.numbers(n=(1, 1e3), d=(1, 1e3))
-    .map("n d", lambda n, d: (np.floor(n), np.floor(d)))
-    .also(w=lambda rng, n, d: rng.choice([1.0, 2.0, 4.0, 8.0], size=len(n))),
-    wrong={
-        "the scores are not written": lambda n, d, w: intensity_is(n, d, w, 2 * n * d),
-        "the keys are not read": lambda n, d, w: intensity_is(n, d, w, n * d + n**2),
-    },
-)
-def the_intensity_grows_with_length_and_width(n, d, w):
-    return intensity_is(n, d, w, 2 * n * d + n**2)
 
 
 # One pass -----------------------------------------------------------------------------------------------------------

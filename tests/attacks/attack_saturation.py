@@ -9,26 +9,6 @@ from instances import Array
 from scipy import special
 
 
-def two_keys(tau: Array, factor: float = 1.0):
-    """Mean Jacobian norm of two keys by Gauss-Hermite quadrature where the law is narrow, by the tail else."""
-    nodes, weights = special.roots_hermite(180)
-    gap = 2 * tau[:, None] * nodes  # the gap is normal with variance 2 tau^2
-    norm = 1 / (1 + np.cosh(np.clip(gap, -700, 700)))
-    mean = (norm * weights).sum(axis=1) / np.sqrt(np.pi)
-    # The quadrature resolves norms that are wide against the distance of its nodes, tau up to about 2.
-    return at_most(mean, factor / (tau * np.sqrt(np.pi)), rounding(400, 1.0) + 1e-9)
-
-
-@attack(
-    "proposition-saturation-two-keys",
-    "saturation/two-keys",
-    on=instances.numbers(tau=(1e-6, 2.0)),
-    wrong={"half of the bound": lambda tau: two_keys(tau, factor=0.5)},
-)
-def the_mean_norm_of_two_keys_is_bounded(tau):
-    return two_keys(tau)
-
-
 def same_rows(q: Array, k: Array, divide: bool = True):
     """At sigma^2 = sqrt(d) the scaled scores of sigma q, sigma k are the plain scores of q, k."""
     d = q.shape[1]

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from attnlab.experiments.arguments import several, widths_of
 from attnmath import estimate
 from attnmath.arrays import Numpy
-from attnmath.checks import fits_memory, floats, non_negative_integer, one_of, positive, positive_integer
+from attnmath.checks import fits_memory, floats, non_negative_integer, one_of, positive
 from attnmath.estimate import Estimate
 from attnmath.operator import dot_product
 from attnmath.operator.attention import entropy, softmax
@@ -83,19 +83,6 @@ def normal_rows(
         found["jacobian_norm"].append(estimate.mean(np.sqrt(np.maximum(squares - 2 * cubes + squares**2, 0))))
         found["collision"].append(estimate.mean(squares))
     return {name: estimate.stack(values) for name, values in found.items()}
-
-
-def variance_ratios(
-    nu: float, *, d_k: int = 16, draws: int = 4000, repeats: int = 40, seed: int = 5
-) -> Float[Numpy, "{repeats}"]:
-    """Repeat the measurement of Var(q.k) / d_k with Student components.
-
-    nu : degrees of freedom, more than 2.
-    """
-    d_k, draws = positive_integer(d_k, "d_k"), several(draws, "draws")
-    law, rng = dot_product.student_t(nu), np.random.default_rng(non_negative_integer(seed, "seed"))
-    samples = (dot_product.draws(law, d_k, draws, rng) for _ in range(positive_integer(repeats, "repeats")))
-    return np.asarray([estimate.variance(x).value / d_k for x in samples])
 
 
 def _law(name: str) -> ComponentLaw:

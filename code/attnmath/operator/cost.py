@@ -58,23 +58,6 @@ def attention_operations(n: SizeLike[Size], d_k: SizeLike[Size], d_v: SizeLike[S
     }
 
 
-def attention_traffic(n: SizeLike[Size], d_k: SizeLike[Size], d_v: SizeLike[Size]) -> dict[str, Size | int]:
-    """Numbers that each stage of (5.1.1) reads and writes, with S and P kept in memory.
-
-    Times the bytes of a number, this is the traffic between memory and processor.
-
-    >>> attention_traffic(2, 3, 1)
-    {'scores': 16, 'scaling': 8, 'softmax': 8, 'values': 8}
-    """
-    n, d_k, d_v = sizes_or_symbols(n=n, d_k=d_k, d_v=d_v)
-    return {
-        "scores": 2 * n * d_k + n**2,
-        "scaling": 2 * n**2,
-        "softmax": 2 * n**2,
-        "values": n**2 + 2 * n * d_v,
-    }
-
-
 def projection_operations(n: SizeLike[Size], d_model: SizeLike[Size], d_out: SizeLike[Size]) -> Size:
     """Operations of one projection (5.1.2) of n rows from d_model to d_out dimensions."""
     n, d_model, d_out = sizes_or_symbols(n=n, d_model=d_model, d_out=d_out)
