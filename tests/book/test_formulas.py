@@ -134,7 +134,6 @@ SPOILT = [
     ("concentration", r"$\frac18(e^{2\gamma^2}-1)(3e", r"$\frac18(e^{2\gamma^2}-1)(2e"),
     ("factorised_attention", r"| $\frac12ql(l+1)+\frac12r(r+1)$ |", r"| $\frac12ql(l+1)+\frac12r(r-1)$ |"),
     ("factorised_attention", "| $L+2E-F$ |", "| $L+2E+F$ |"),
-    ("experts", r"| $\frac15(-2,1)$ |", r"| $\frac15(2,1)$ |"),
     ("saturation", "tends to | $1+b^2$ |", "tends to | $1+b^3$ |"),
     # formulas that hold nothing but numbers
     ("softmax", r"\frac{(1,\;2,\;32,\;16)}{51}", r"\frac{(1,\;2,\;32,\;16)}{41}"),
