@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import instances
 import numpy as np
-from hunt import at_most, attack, equal, exactly_if, implies, less, no_attack, rounding, true
+from hunt import at_most, attack, equal, exactly_if, implies, less, rounding, true
 from instances import Array
 from spectra import backward, second
 
@@ -266,9 +266,3 @@ def causal_eigenvalues_are_the_diagonal(A):
     own = on_the_diagonal(A)
     product = equal(np.linalg.det(A), np.prod(own, axis=1), rounding(10 * A.shape[1] ** 2, 1.0))
     return polynomial_is(A, own) & product & equal(own[:, 0], 1, rounding(A.shape[1], 1)) & at_most(own, 1, 1e-12)
-
-
-no_attack(
-    "eigenvalues/trained-determinants",
-    because="measured: Determinants and eigenvalues are compared in the 72 heads of the shipped encoder.",
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import instances
 import numpy as np
 from hunt import at_most, attack, equal, no_attack, rounding, true
-from instances import Array, moderate, softmax
+from instances import Array, moderate
 
 
 def sigma(A: Array) -> Array:
@@ -101,29 +101,6 @@ def ranks_of_chosen_experts_add_up(M, choice, thin):
     return block_rank(M, choice, thin, lambda chosen, single: chosen.sum(axis=1))
 
 
-def as_mixture(Q, K, V, gate):
-    q = Q / np.sqrt(Q.shape[2])
-    out = softmax(q @ K.swapaxes(1, 2)) @ V
-    answers = np.stack([gate(q, K, V, j) for j in range(K.shape[1])], axis=1)
-    return equal(answers.sum(axis=1), out, rounding(64 * K.shape[1], 1 + np.abs(V).max(axis=(1, 2))))
-
-
-def gated(q, K, V, j):
-    logits = np.einsum("bid,bjd->bij", q, K)
-    top = logits.max(axis=2)
-    weight = np.exp(logits[:, :, j] - top) / np.exp(logits - top[:, :, None]).sum(axis=2)
-    return weight[:, :, None] * V[:, None, j]
-
-
-@attack(
-    "experts/attention-as-mixture",
-    on=instances.attention.such_that(moderate(30)),
-    wrong={"all experts alike": lambda Q, K, V: as_mixture(Q, K, V, lambda q, K, V, j: V[:, None, j] / K.shape[1])},
-)
-def attention_is_a_gated_sum(Q, K, V):
-    return as_mixture(Q, K, V, gated)
-
-
 no_attack(
     "5.5.4/compress-attention",
     because="wording: it counts the entries of three named matrices and says that there is no fourth one.",
@@ -179,24 +156,3 @@ def each(function, *arguments):
 )
 def active_blocks_bound_the_rank(E, r, k):
     return at_most(each(switched_rank, E, r, k), k * r, 0.0)
-
-
-blocks = instances.square_matrices.such_that(moderate(1e3)).also(
-    parts=lambda rng, M: rng.normal(size=(len(M), 3, *M.shape[1:])),
-    x=lambda rng, M, parts: rng.normal(size=(len(M), 5, M.shape[1])),
-)
-
-
-def gate_misses(M, parts, x, choose):
-    lost = np.linalg.norm(x[:, None] @ (M[:, None] - parts), axis=3) ** 2  # instance, part, token
-    alone = lost.sum(axis=2).min(axis=1)
-    return at_most(choose(lost, axis=1).sum(axis=1), alone, rounding(64, alone))
-
-
-@attack(
-    "experts/gated-blocks",
-    on=blocks,
-    wrong={"the gate takes the larger miss": lambda M, parts, x: gate_misses(M, parts, x, np.max)},
-)
-def the_gate_misses_no_more_than_one_part(M, parts, x):
-    return gate_misses(M, parts, x, np.min)

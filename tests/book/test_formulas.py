@@ -132,7 +132,6 @@ SPOILT = [
     # tables
     ("concentration", "| $3/2$ | $9/5$ |", "| $3/2$ | $8/5$ |"),
     ("concentration", r"$\frac18(e^{2\gamma^2}-1)(3e", r"$\frac18(e^{2\gamma^2}-1)(2e"),
-    ("experts", r"| $\frac15(-2,1)$ |", r"| $\frac15(2,1)$ |"),
     ("saturation", "tends to | $1+b^2$ |", "tends to | $1+b^3$ |"),
     # formulas that hold nothing but numbers
     ("softmax", r"\frac{(1,\;2,\;32,\;16)}{51}", r"\frac{(1,\;2,\;32,\;16)}{41}"),
