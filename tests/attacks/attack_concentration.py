@@ -100,11 +100,6 @@ def a_row_is_bounded_by_its_large_entries(x, c, part):
 # Two entropies ------------------------------------------------------------------------------------------------------
 
 
-def shares_of(*weights: Array) -> Array:
-    rows = np.stack(weights, axis=1)
-    return rows / rows.sum(axis=1, keepdims=True)
-
-
 def effective_number(p: Array, q: Array) -> Array:
     """(sum p^q)^(1/(1-q)) of each row, with its limits at q = 0, 1 and infinity."""
     count, largest, shannon = (p > 0).sum(axis=1), 1 / p.max(axis=1), np.exp(entropy(p))
@@ -161,50 +156,6 @@ def largest_share_support_and_entropy_are_ordered(p):
 
 
 longer_rows = instances.probability_rows.such_that(lambda p: np.full(len(p), p.shape[1] >= 2))
-transfers = longer_rows.also(
-    r=lambda rng, p: transferred(p, rng.uniform(0.05, 0.95, size=len(p)), np.argmin(p, axis=1))
-).such_that(lambda p, r: np.ptp(p, axis=1) > 1e-3)
-overdone = longer_rows.also(
-    r=lambda rng, p: transferred(p, rng.uniform(1.05, 3.0, size=len(p)), np.argmin(p, axis=1))
-).such_that(lambda p, r: (np.ptp(p, axis=1) > 1e-3) & (r.min(axis=1) > 0))
-two_rows = instances.numbers(a=(1e-4, 1.0), b=(1e-4, 1.0)).map(
-    "p r", lambda a, b: (shares_of(a, np.ones(len(a))), shares_of(b, np.ones(len(b))))
-)
-of_three = instances.numbers(a=(1e-2, 1.0), b=(1e-2, 1.0), c=(1e-2, 1.0), d=(1e-2, 1.0)).map(
-    "p r", lambda a, b, c, d: (shares_of(a, b, np.ones(len(a))), shares_of(c, d, np.ones(len(c))))
-)
-
-
-def transferred(p, part, to):
-    """Move a part of the difference from the largest share to another one."""
-    rows, top = np.arange(len(p)), p.argmax(axis=1)
-    amount = part * (p[rows, top] - p[rows, to])
-    r = p.copy()
-    r[rows, top] -= amount
-    r[rows, to] += amount
-    return r
-
-
-def both_rise(p, r):
-    return less(sparsity(p), sparsity(r)) & less(entropy(p), entropy(r))
-
-
-@attack(
-    "proposition-concentration-transfers",
-    on=transfers,
-    wrong={"more than the difference": overdone, "both fall": lambda p, r: both_rise(r, p)},
-)
-def a_transfer_raises_both(p, r):
-    return both_rise(p, r)
-
-
-@attack(
-    "proposition-concentration-transfers",
-    on=two_rows.such_that(lambda p, r: np.abs(p.max(axis=1) - r.max(axis=1)) > 1e-6),
-    wrong={"for three entries as well": of_three},
-)
-def two_shares_have_one_order(p, r):
-    return exactly_if(sparsity(p) < sparsity(r), entropy(p) < entropy(r))
 
 
 def entropy_of_peak(n: int, N: Array, dropped: int = 1) -> Array:

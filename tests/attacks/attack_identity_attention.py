@@ -71,38 +71,6 @@ def one_key_along_the_query_makes_a_one_hot_row(Q, K):
     return one_key_apart(Q, K)
 
 
-# Both ends ------------------------------------------------------------------------------------------------------------
-
-distances = instances.numbers(t=(1e-3, 6))
-
-
-def simple(t: Array) -> Array:
-    return t / np.hypot(1, t)
-
-
-def near_the_minimum(t, part):
-    bound = np.sqrt(2 / np.pi)
-    return at_most(identity(t, 1.0), bound * (1 + t**4 / part), rounding(16, 1))
-
-
-def far_from_it(t, factor):
-    above = identity(t, 1.0) - simple(t)
-    density = np.exp(-t * t / 2) / np.sqrt(2 * np.pi)
-    return at_most(0, above, rounding(16, 1)) & at_most(above, factor * density / t**3, rounding(16, 1))
-
-
-@attack(
-    "proposition-identity-ends",
-    on=distances,
-    wrong={
-        "a thirteenth of the fourth power": lambda t: near_the_minimum(t, 13) & far_from_it(t, 2),
-        "half of the second bound": lambda t: near_the_minimum(t, 12) & far_from_it(t, 1),
-    },
-)
-def S_lies_between_its_bounds_at_both_ends(t):
-    return near_the_minimum(t, 12) & far_from_it(t, 2)
-
-
 # Rows of n scores -----------------------------------------------------------------------------------------------------
 
 rows = instances.vectors.such_that(lambda x: np.abs(x).max(axis=1) > 0).also(
