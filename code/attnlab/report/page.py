@@ -116,6 +116,8 @@ def _picture(measure: Measure, values: Float[Numpy, "layers heads"], without: Fl
         for ax, title, of in zip(panels, ("all keys", "without the sink"), (values, without), strict=True):
             figures.dots_by_layer(of, ylabel=fill(measure.label, 24) if ax is panels[0] else "", ax=ax)
             ax.set(xlabel="layer", title=title)
+        if np.ptp((values, without)) == 0:
+            panels[0].set_ylim(values.min() - 1, values.max() + 1)
         svg = figures.show(figure).svg
     return svg[svg.index("<svg") :]
 
