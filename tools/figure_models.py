@@ -53,6 +53,7 @@ class Choice:
     edits: Sequence[tuple[str, str]]
     book: str = "encoder"
     without: Mapping[str, str] = field(default_factory=dict)
+    seen: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def models(self) -> list[str]:
@@ -81,6 +82,8 @@ def read(name: str, entry: dict[str, Any]) -> Choice:
         raise ValueError(f"{name}: heads: expected head, sentence, passage or both, got {choice.heads!r}")
     if {choice.book, *without} - set(MODELS) or not choice.others or choice.book in without:
         raise ValueError(f"{name}: expected a model of the book and another one, among {', '.join(MODELS)}")
+    if strange := [model for model in choice.seen if model not in choice.others]:
+        raise ValueError(f"{name}: seen: expected models of which a picture is drawn, got {strange[0]!r}")
     return choice
 
 
@@ -162,6 +165,19 @@ def caption(choice: Choice, model: str) -> str:
     length = f"{known['sentence']} and on {known['passage']}" if choice.heads == "both" else n
     found = f"What the book says of this figure was found with the {choice.book}."
     return f"{shows} {who}, on {length} {TEXTS[model]}. {found}"
+
+
+def alternative(choice: Choice, model: str) -> str:
+    """Return the alternative text of the picture of another model.
+
+    >>> alternative(Choice("", "head", [], seen={"small decoder": "the bars are short."}), "small decoder")
+    'With the small decoder: the bars are short.'
+    >>> alternative(Choice("", "head", []), "small decoder")
+    'The same figure with the small decoder; the caption says what is drawn.'
+    """
+    if model in choice.seen:
+        return f"With the {model}: {choice.seen[model]}"
+    return f"The same figure with the {model}; the caption says what is drawn."
 
 
 # --- drawing -----------------------------------------------------------------------------------

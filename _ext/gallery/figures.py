@@ -150,6 +150,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         filters = {
             "first_sentence": first_sentence, "corner": corner, "found_by": partial(found_by, root),
             "slug": figure_models.slug, "caption_of": figure_models.caption,
+            "alternative_of": figure_models.alternative,
         }  # fmt: skip
         source[0] = filled(source[0], filters, parts=parts(root), folder=folder, above=above)
 

@@ -18,9 +18,9 @@ import shlex
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from types import FrameType
@@ -54,6 +54,7 @@ class Command:
     takes : how long it takes.  writes : what it writes, and where.
     kept : what an interruption leaves and how to go on, with the names of options in braces.
     extra : the optional group of the package that it needs; "" if the core is enough.
+    called : its options by the names that the functions behind it give them in their errors.
     """
 
     module: str
@@ -62,6 +63,7 @@ class Command:
     writes: str
     kept: str
     extra: str = ""
+    called: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -116,11 +118,15 @@ class Command:
             return self.end(f"{lacking}: {_installation(self.extra)}", 1)
         except (OSError, MemoryError) as error:
             place = getattr(error, "filename", None)
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            reason = getattr(error, "strerror", None) or self._in_its_words(error) or type(error).__name__
             return self.end(f"{f'cannot read or write {place}: ' if place else ''}{reason}; {kept}", 1)
         except (ValueError, TypeError) as error:
-            return self.end(f"error: {error}", 2)
+            return self.end(f"error: {self._in_its_words(error)}", 2)
         return 0
+
+    def _in_its_words(self, error: BaseException) -> str:
+        name, colon, rest = str(error).partition(": ")
+        return f"{self.called.get(name, name)}{colon}{rest}"
 
     def end(self, message: str, status: int) -> int:
         """Say on standard error why the command ends, and return its exit status."""
@@ -205,8 +211,9 @@ def whole(least: int) -> Callable[[str], int]:
     """Return the reader of an option that is a whole number of at least so much."""
 
     def read(text: str) -> int:
-        if not re.fullmatch(r"-?\d+", text.strip()) or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text}")
+        if not re.fullmatch(r"-?\d{1,4000}", text.strip()) or int(text) < least:
+            got = text if len(text) < 50 else f"{text[:20]}... of {len(text)} characters"
+            raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {got}")
         return int(text)
 
     return read

@@ -419,10 +419,10 @@ def test_what_the_command_cannot_extract_is_named(
     text = tmp_path / "text.txt"
     text.write_text("the")
     for model, options, said in (
-        (folder, [], "error: model: config.json: model_type: expected one of bert, .*, llama, got 'gpt2'"),
+        (folder, [], "error: MODEL: config.json: model_type: expected one of bert, .*, llama, got 'gpt2'"),
         (tmp_path, [], "expected config.json, tokenizer.json, model.safetensors in"),
         (tmp_path, ["--length", "3"], "error: length: expected a decoder"),
-        (text, ["--any-weights"], "error: path: expected a whole GGUF file"),
+        (text, ["--any-weights"], "error: MODEL: expected a whole GGUF file"),
     ):
         assert extract.main([str(model), "--text", str(text), "--out", str(tmp_path / "out"), *options]) in (1, 2)
         error = capsys.readouterr().err

@@ -201,6 +201,28 @@ def test_wrong_options_are_one_line(given: list[str], words: str, tmp_path: Path
     assert words in said and said.count("\n") == 1 and not (tmp_path / "out").exists()
 
 
+def test_a_text_of_too_few_tokens_is_named_before_anything_is_measured(tmp_path: Path, capsys) -> None:
+    text, folder = tmp_path / "text.txt", llama_files.directory(tmp_path / "model")
+    text.write_text("a")
+    assert command.main([str(folder), "--text", str(text), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.endswith("error: text: expected at least 3 tokens, got 1\n") and "measuring" not in said
+    (folder / "model.safetensors").unlink()
+    assert command.main([str(folder), "--text", str(text), "--out", str(tmp_path / "out")]) == 1
+    assert "attnlab.report: MODEL: expected the file model.safetensors in" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command.main([str(folder), "--length", "9" * 5000])
+    said = capsys.readouterr().err
+    assert "argument --length: expected a whole number of at least 3, got 9999" in said and len(said) < 200
+
+
+def test_the_page_says_how_much_lies_on_the_sink(written: Path) -> None:
+    A = load_heads("sentence").weights()
+    text = " ".join((written / "report.html").read_text().split())
+    assert f"(the first is 0): {sink_weight(A, 0).mean():.2g}, where equal weights would put {1 / 18:.2g}." in text
+    assert "four small decoders of characters" in text
+
+
 def test_two_tokens_are_too_few() -> None:
     short = replace(load_heads("sentence"), tokens=("a", "b"), **{
         name: getattr(load_heads("sentence"), name)[:, :, :2] for name in "QK"})  # fmt: skip

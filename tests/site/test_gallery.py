@@ -164,7 +164,8 @@ def test_a_change_of_a_text_that_is_not_there_is_noticed(monkeypatch):
         figure_models.changed("fig-a", ["plt.style.use('b')"])
 
 
-@pytest.mark.parametrize("entry", [{"heads": "tail"}, {"book": "decoder"}, {"not": {"encoder": "no"}}])
+@pytest.mark.parametrize("entry", [{"heads": "tail"}, {"book": "decoder"}, {"not": {"encoder": "no"}},
+                                   {"seen": {"encoder": "bars."}}])  # fmt: skip
 def test_an_entry_that_offers_nothing_known_is_rejected(entry):
     with pytest.raises(ValueError, match="fig-a: "):
         figure_models.read("fig-a", {"shows": "", "heads": "head", "edits": []} | entry)
@@ -178,6 +179,15 @@ def test_the_caption_of_another_model_says_of_which_it_is(figures):
             assert re.search(rf"The (model|head) is (head \d+ of layer \d+ of )?the {model}\b", caption), caption
             assert f"was found with the {figure.choice.book}." in caption
             assert not re.search(r"\b(72|304)\b", caption) or model == "encoder", caption
+
+
+def test_the_alternative_text_of_another_model_names_it(figures):
+    """It has no number of the book's model, which the picture does not show."""
+    for figure in (figure for figure in figures.values() if figure.others):
+        for model in figure.choice.others:
+            alt = figure_models.alternative(figure.choice, model)
+            assert f"ith the {model}" in alt and alt.endswith("."), alt
+            assert not re.search(r"\b(72|304|encoder)\b", alt) or model == "encoder", alt
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,7 @@ _COMMAND = commands.Command(
     "loss.",
     kept="a file that was not finished is not there, and the same command begins again",
     extra="model",
+    called={"directory": "MODEL", "path": "MODEL", "model": "MODEL"},
 )
 
 

@@ -1,4 +1,4 @@
-"""``python -m attnlab.report MODEL``: the numbers and figures of a dozen chapters on the heads of a local model.
+"""``python -m attnlab.report MODEL``: the numbers and figures of eleven chapters on the heads of a local model.
 
 MODEL is a local model, as ``python -m attnlab.heads.extract`` takes it (a folder in Hugging Face's layout with a model
 of BERT's, RoBERTa's or Llama's kind, or a GGUF file of Llama's kind), with --text; or a file of heads that this command
@@ -29,6 +29,7 @@ _COMMAND = commands.Command(
     "Files of these names are replaced.",
     kept="nothing was written, and the same command begins again",
     extra="model",
+    called={"directory": "MODEL", "path": "MODEL", "model": "MODEL"},
 )
 
 
@@ -50,10 +51,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(given: argparse.Namespace, line: str) -> str:
     from tqdm import tqdm
 
-    from attnlab.report.measures import MEASURES, attention_of
+    from attnlab.report.measures import LEAST, MEASURES, attention_of
     from attnlab.report.page import compared, page
 
     heads = _heads(given)
+    if heads.n < LEAST:
+        raise ValueError(f"{'text' if given.text else 'model'}: expected at least {LEAST} tokens, got {heads.n}")
     with tqdm(total=len(MEASURES), desc="measuring", unit="measure") as bar:
         text, found = page(given.model.resolve().stem, attention_of(heads), heads.tokens, compared(), bar.update)
     table = io.StringIO()
@@ -78,7 +81,7 @@ def _heads(given: argparse.Namespace) -> Heads:
             raise ValueError("text, length: expected none beside a file of heads, which has its own text")
         return read_heads(given.model)
     if not given.text:
-        raise ValueError("text: expected a file with a text for the model, --text FILE")
+        raise ValueError("text: expected a file with a text for the model, --text FILE, got none")
     length = (given.length or LENGTH) if is_decoder(given.model) else given.length
     with tqdm(desc="reading", unit="part") as bar:
         return local_heads(given.model, text_of(given.text, "text"), length=length, report=bar.update)

@@ -22,6 +22,8 @@ from attnmath.operator.attention import entropy, jacobian_norm
 TOLERANCE = 0.1
 #: The rank of the approximation whose distance is measured, and the width of the window.
 RANK, WINDOW = 8, 8
+#: Tokens that a text needs.
+LEAST = 3
 #: A row is saturated where one weight is above this.
 SATURATED = 0.9
 
@@ -57,15 +59,15 @@ class Attention:
 
 
 def attention_of(heads: Heads) -> Attention:
-    """Return the attention of the heads of a model, of at least 3 tokens.
+    """Return the attention of the heads of a model, of at least `LEAST` tokens.
 
     >>> from attnlab.heads import load_heads
     >>> attention = attention_of(load_heads("sentence"))
     >>> attention.A.shape, attention.sink()
     ((6, 12, 18, 18), 0)
     """
-    if instance(heads, Heads, "heads").n < 3:
-        raise ValueError(f"heads: expected at least 3 tokens, got {heads.n}")
+    if instance(heads, Heads, "heads").n < LEAST:
+        raise ValueError(f"heads: expected at least {LEAST} tokens, got {heads.n}")
     return Attention(heads.weights(), heads.Q, heads.K, heads.causal)
 
 
@@ -190,22 +192,22 @@ MEASURES = (
     ),
     Measure(
         "Spectral norm", "largest singular value", "matrix/stochastic_matrix",
-        "Equal rows attain the lower bound, and one-hot rows attain the upper bound.",
+        "By the theorem every norm is at least 1, so a norm above 1 is no finding.",
         "the largest singular value, at least 1 and at most the root of the number of positions", _spectral_norm,
     ),
     Measure(
-        "Attention sink", "mean weight on the sink", "matrix/stochastic_matrix",
-        "A token that collects the attention of many others is called an attention sink",
+        "Attention sink", "mean weight on the sink", "matrix/attention_sinks",
+        "A key that collects the weight of many queries is called an attention sink.",
         "the mean weight that the other queries put on the key with the most of it", _sink,
     ),
     Measure(
         "Entropy of the rows", "mean entropy, bits", "sparsity/concentration",
-        "It counts the large entries of a row. Entropy counts the tail too.",
+        "An entropy near 0 forces one share near 1.",
         "the Shannon entropy of a row, the mean over the rows", _entropy,
     ),
     Measure(
         "Concentration", "mean effective support, tokens", "sparsity/concentration",
-        "It never says that the dominating entry is the right one.",
+        "It counts the large entries of a row. Entropy counts the tail too.",
         "how many equal entries would be as concentrated, the mean over the rows", _support,
     ),
     Measure(
@@ -219,8 +221,8 @@ MEASURES = (
         "the Frobenius norm of the Jacobian of softmax, the mean over the rows", _jacobian,
     ),
     Measure(
-        "Locality", f"mean weight within {WINDOW} positions", "fixed_attention/positional_heads",
-        "A distance needs its value under chance: permute the positions of queries and keys together.",
+        "Locality", f"mean weight within {WINDOW} positions", "matrix/sparse_patterns",
+        "Whether a window is close to what a model does depends on the model.",
         f"the weight on keys at a distance of at most {WINDOW}, the mean over the rows; this is what a window keeps",
         _near,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,15 +15,17 @@ from attnlab.heads.load import load_decoders, load_heads, load_pretrained
 from attnlab.report.measures import MEASURES, Attention, Measure, attention_of, of_decoders
 from attnmath import figures
 from attnmath.arrays import Numpy
+from attnmath.matrix.sinks import sink_weight
 
-#: Where a reader finds the chapters.
-CHAPTERS = "https://github.com/attention-checked/attention-checked/blob/main/chapters/"
+#: Where a reader finds the book, and the chapters.
+BOOK = "https://github.com/attention-checked/attention-checked"
+CHAPTERS = f"{BOOK}/blob/main/chapters/"
 
 _STYLE = """
 :root { color-scheme: light dark; --line: light-dark(#d0d7de, #3d444d); --quiet: light-dark(#57606a, #9198a1); }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
 figure { margin: 1rem 0; padding: .5rem; background: #fff; border-radius: 6px; overflow-x: auto; }
-figure svg { display: block; max-width: 100%; height: auto; margin: auto; }
+figure svg { display: block; width: 100%; min-width: 34rem; height: auto; margin: auto; }
 blockquote { margin: .5rem 0; padding-left: .8rem; border-left: 3px solid var(--line); }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -31,6 +34,10 @@ thead th { vertical-align: bottom; }
 tbody th { text-align: left; font-weight: normal; min-width: 9em; }
 .quiet { color: var(--quiet); }
 """
+
+
+_OTHERS = """The last columns are the models that the book measures, each on a text of its own: an encoder
+(all-MiniLM-L6-v2), four small decoders of characters, and a pretrained decoder (SmolLM2-135M-Instruct)."""
 
 
 def compared() -> dict[str, Attention]:
@@ -63,21 +70,26 @@ def page(
         rows.append([measure.label, *(_middle(each) for each in values.values())])
         sections.append(_section(measure, values["all"], values["without"]))
         report()
+    sink, even = (float(np.mean(sink_weight(A, key, causal=attention.causal))) for A in (attention.A, _even(attention)))
     layers, heads, n, d_k = attention.Q.shape
     about = f"{layers} layers of {heads} heads of width {d_k}, on {n} tokens"
     text = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Heads of {html.escape(name)}</title><style>{_STYLE}</style></head><body>
 <h1>The heads of {html.escape(name)}</h1>
-<p>{about}{", each of which sees those up to itself" if attention.causal else ""}. Each number is one of a head. The
-other queries put most weight on the token <code>{html.escape(repr(tokens[key]))}</code>, at position {key}: it is the
-sink below. Without the sink every query sees the other keys alone, and the mean weight on the sink is that on the next
-one. The heads of one model are not independent of
-one another, and one text is one text.</p>
+<p>{about}{", each of which sees those up to itself" if attention.causal else ""}. <code>python -m attnlab.report</code>
+of the book <a href="{BOOK}">Attention, Checked</a> has measured each head; each section quotes the book and names the
+chapter.</p>
+<p>In the mean over the heads, the other queries put most weight on the token
+<code>{html.escape(repr(tokens[key]))}</code>, at position {key} (the first is 0): {sink:.2g}, where equal weights would
+put {even:.2g}. It is called the sink below, whether or not it stands out. Without the sink every query sees the other
+keys alone, and the key that then has most weight is the sink. The heads of one model are not independent of one
+another, and one text is one text.</p>
 <h2>All numbers</h2>
 <p>The median over the heads of a model. Most of these numbers depend on the number of positions, which stands in the
-first line.</p>
-<div class="table">{_table([name, "without the sink", *others], [each.n for each in models.values()], rows)}</div>
+first line. {_OTHERS if others else ""}</p>
+<div class="table" role="region" aria-label="All numbers" tabindex="0">
+{_table([name, "without the sink", *others], [each.n for each in models.values()], rows)}</div>
 {"".join(sections)}
 </body></html>
 """
@@ -88,8 +100,9 @@ def _section(measure: Measure, values: Float[Numpy, "layers heads"], without: Fl
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     place = f'<a href="{CHAPTERS}{measure.chapter}.ipynb">{measure.chapter}</a>'
     return f"""<section><h2>{html.escape(measure.title)}</h2>
-<p>{html.escape(measure.how[:1].upper() + measure.how[1:])}.</p>
-<figure>{_picture(measure, values, without)}</figure>
+<p>{html.escape(measure.how[:1].upper() + measure.how[1:])}. Each dot is a head.</p>
+<figure role="region" aria-label="Each dot is a head, by layer: {html.escape(measure.label)}" tabindex="0">
+{_picture(measure, values, without)}</figure>
 <p>Half of the heads lie between {low:.3g} and {high:.3g}, with the median {middle:.3g}; without the sink the median is
 {_middle(without)}.</p>
 <blockquote>{html.escape(measure.sentence)} <span class="quiet">({place})</span></blockquote>
@@ -101,10 +114,18 @@ def _picture(measure: Measure, values: Float[Numpy, "layers heads"], without: Fl
     with plt.style.context("attnmath.figures.book"):
         figure, panels = plt.subplots(1, 2, figsize=(9.2, 3.4), sharey=True)
         for ax, title, of in zip(panels, ("all keys", "without the sink"), (values, without), strict=True):
-            figures.dots_by_layer(of, ylabel=measure.label if ax is panels[0] else "", ax=ax)
+            figures.dots_by_layer(of, ylabel=fill(measure.label, 24) if ax is panels[0] else "", ax=ax)
             ax.set(xlabel="layer", title=title)
+        if np.ptp((values, without)) == 0:
+            panels[0].set_ylim(values.min() - 1, values.max() + 1)
         svg = figures.show(figure).svg
     return svg[svg.index("<svg") :]
+
+
+def _even(attention: Attention) -> Float[Numpy, "n n"]:
+    """Equal weights on what each token sees."""
+    seen = np.tri(attention.n) if attention.causal else np.ones((attention.n, attention.n))
+    return seen / seen.sum(axis=-1, keepdims=True)
 
 
 def _table(names: Sequence[str], sizes: Sequence[int], rows: Sequence[Sequence[str]]) -> str:
