@@ -7,7 +7,7 @@ find, and what its null.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +22,7 @@ from attnlab.recall.table import PARAMETERS
 from attnlab.translation import results as translation_results
 from attnmath import estimate
 from attnmath.estimate import Estimate
+from attnmath.matrix.rank import singular_values
 from attnmath.operator.attention import softmax
 
 Row = dict[str, Any]
@@ -588,4 +589,42 @@ DATA: dict[str, Callable[[Plan], Given]] = {
         "shuffled": None,
         "over_units": lambda kind, change: named([pair[1] for pair in each(plan, both)])[kind.name],
     },
+}
+
+
+def blind(n: int) -> tuple[Kind, ...]:
+    """Made-up heads of each kind, whose scores are normal and independent: no place, key or head is like another."""
+    rng = np.random.default_rng(8)
+
+    def heads(units: int, causal: bool) -> Heads:
+        K = np.sqrt(n) * np.linalg.qr(rng.normal(size=(units, 6, n, n)))[0]
+        return Heads(rng.normal(size=K.shape), K, ("",) * n, causal)
+
+    return tuple(replace(kind, samples=tuple(heads(len(one.Q), kind.causal) for one in kind.samples)) for kind in KINDS)
+
+
+def share_of_blind() -> Given:
+    one, other, third = (heads.samples[0].weights() for heads in (BLIND[1], BLIND[2], BLIND[2].without_first()))
+    rows = [singular_values(weights[:4, :, -23:, -23:]) for weights in (one, other, third)]
+    return {"groups": BLIND, "sigma_d": rows[0], "sigma_u": rows[1], "started": lambda factor: rows[2], "matched": 1.0}
+
+
+BLIND, SHORT = blind(24), blind(8)
+#: What a card takes to measure heads without structure, by the notebook's own measure. Those of 8 tokens are shorter
+#: than the windows.
+WITHOUT: dict[str, Given] = {
+    "5.5.2/by-head": {"groups": BLIND},
+    "attention_sinks/first-token": dict(zip(("ENCODER", "SMALL", "PRETRAINED"), BLIND, strict=True)),
+    "decay/trained": {"models": BLIND},
+    "effective_rank/energy-share": {"groups": BLIND},
+    "effective_rank/training": share_of_blind(),
+    "gram_and_kernel/trained-symmetry": {"groups": BLIND},
+    "mean_query/trained": {"models": BLIND},
+    "note/similar-context": {"models": BLIND},
+    "note/singular-values": {"models": BLIND},
+    "remedies/random-patterns": {
+        "models": SHORT,
+        "texts": [[one.weights() for one in kind.samples] for kind in SHORT],
+    },
+    "sparse_and_dense/window-rank": {"groups": SHORT},
 }

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from cards import cards
-from planted import DATA, SIGNS, Plan
+from planted import DATA, SIGNS, WITHOUT, Plan
 
 from attnlab.nulls import same_setting
+from attnlab.recall.table import ATTENTION_NAMES, STANDARD
+from attnlab.recall.task import VALUES
+from attnlab.recall.training import Settings, build, measure
 from attnmath import estimate
 from linewise.ledger import LedgerError, observation
 
@@ -81,3 +85,29 @@ def test_a_card_is_issued_with_the_effect_and_not_without_it(claim: str) -> None
     for place in range(len(found)):
         with pytest.raises(LedgerError, match="comes out as supported too"):
             card.issue(DATA[claim](plan(claim, found, place)))
+
+
+@pytest.mark.parametrize("claim", WITHOUT)
+def test_a_measure_finds_nothing_in_heads_without_structure(claim: str) -> None:
+    """Runs of the same setting cannot tell a measure that favours one setting. Data without the effect can."""
+    with pytest.raises(LedgerError, match="outcome"):
+        CARDS[claim].issue(WITHOUT[claim])
+
+
+@pytest.mark.parametrize("attention", ATTENTION_NAMES)
+@pytest.mark.parametrize("unit", [False, True])
+def test_what_is_measured_of_recall_favours_no_attention(attention: str, unit: bool, monkeypatch) -> None:
+    """Of a model that spreads its weights evenly and answers at random, whatever the attention is."""
+    settings = Settings(attention, STANDARD[attention], unit, 16, 8, 32, 1)
+    model, random = build(settings), torch.Generator().manual_seed(6)
+
+    def forward(tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        size, n = tokens.shape
+        return torch.randn(size, n, VALUES, generator=random), torch.ones(n, n).tril().div(n).expand(size, n, n)
+
+    monkeypatch.setattr(model, "forward", forward)
+    found, n = measure(model, settings), 3 * settings.pairs
+    error = np.sqrt((1 - 1 / VALUES) / VALUES / (512 * settings.pairs))
+    assert abs(found["recall"] - 1 / VALUES) < 4 * error
+    assert found["target"] == pytest.approx(1 / n) and found["S"] == pytest.approx(1)
+    assert found["support"] == pytest.approx(np.mean(np.arange(n - settings.pairs, n) + 1))
