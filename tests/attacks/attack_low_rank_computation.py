@@ -5,7 +5,7 @@ from __future__ import annotations
 import instances
 import numpy as np
 from hunt import at_most, attack, equal, exactly_if, rounding, true
-from instances import Array, moderate, softmax
+from instances import Array, moderate
 
 
 def sigma(A: Array) -> Array:
@@ -210,39 +210,6 @@ def all_three_equal(Q, K):
 )
 def orthogonal_queries_make_both_sides_equal(Q, K):
     return all_three_equal(Q, K)
-
-
-# From scores to weights ---------------------------------------------------------------------------------------------
-
-changed_rows = instances.score_rows.such_that(moderate(20)).also(
-    change=lambda rng, s: rng.normal(size=s.shape) * rng.uniform(0, 3, size=(len(s), 1))
-)
-
-
-def factor_bounded(s, change, spread):
-    ratio = softmax(s + change) / softmax(s)
-    log = np.log(ratio)
-    return at_most(np.abs(log).max(axis=1), spread(change), rounding(256 * s.shape[1], 40.0))
-
-
-@attack(
-    "proposition-score-change",
-    "low_rank_computation/weights-change",
-    on=changed_rows,
-    wrong={
-        "half of the spread": lambda s, change: factor_bounded(
-            s, change, lambda c: (c.max(axis=1) - c.min(axis=1)) / 2
-        ),
-        "the largest change": lambda s, change: factor_bounded(s, change, lambda c: np.abs(c).max(axis=1)),
-    },
-)
-def weights_change_by_the_spread_at_most(s, change):
-    exact = equal(
-        softmax(s + change),
-        softmax(s) * np.exp(change) / (softmax(s) * np.exp(change)).sum(axis=1, keepdims=True),
-        rounding(256 * s.shape[1], 1.0),
-    )
-    return exact & factor_bounded(s, change, lambda c: c.max(axis=1) - c.min(axis=1))
 
 
 widths = instances.integers(n=(1, 1000), r=(1, 64), d_k=(1, 64)).such_that(lambda n, r, d_k: r <= d_k)
