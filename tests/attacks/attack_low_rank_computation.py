@@ -5,7 +5,7 @@ from __future__ import annotations
 import instances
 import numpy as np
 from hunt import at_most, attack, equal, exactly_if, rounding, true
-from instances import Array, moderate, softmax
+from instances import Array, moderate
 
 
 def sigma(A: Array) -> Array:
@@ -212,39 +212,6 @@ def orthogonal_queries_make_both_sides_equal(Q, K):
     return all_three_equal(Q, K)
 
 
-# From scores to weights ---------------------------------------------------------------------------------------------
-
-changed_rows = instances.score_rows.such_that(moderate(20)).also(
-    change=lambda rng, s: rng.normal(size=s.shape) * rng.uniform(0, 3, size=(len(s), 1))
-)
-
-
-def factor_bounded(s, change, spread):
-    ratio = softmax(s + change) / softmax(s)
-    log = np.log(ratio)
-    return at_most(np.abs(log).max(axis=1), spread(change), rounding(256 * s.shape[1], 40.0))
-
-
-@attack(
-    "proposition-score-change",
-    "low_rank_computation/weights-change",
-    on=changed_rows,
-    wrong={
-        "half of the spread": lambda s, change: factor_bounded(
-            s, change, lambda c: (c.max(axis=1) - c.min(axis=1)) / 2
-        ),
-        "the largest change": lambda s, change: factor_bounded(s, change, lambda c: np.abs(c).max(axis=1)),
-    },
-)
-def weights_change_by_the_spread_at_most(s, change):
-    exact = equal(
-        softmax(s + change),
-        softmax(s) * np.exp(change) / (softmax(s) * np.exp(change)).sum(axis=1, keepdims=True),
-        rounding(256 * s.shape[1], 1.0),
-    )
-    return exact & factor_bounded(s, change, lambda c: c.max(axis=1) - c.min(axis=1))
-
-
 widths = instances.integers(n=(1, 1000), r=(1, 64), d_k=(1, 64)).such_that(lambda n, r, d_k: r <= d_k)
 
 
@@ -427,32 +394,3 @@ def recurrence(Q, K, V, late=False):
 )
 def the_state_gives_causal_linear_attention(Q, K, V):
     return recurrence(Q, K, V)
-
-
-different = instances.integers(first=(-3, 3), gap=(1, 3), n=(2, 5))
-
-
-def exponential_rank(first, gap, n, keys):
-    """Rank of the exponentials of queries at equal distances, with rows of length 1."""
-
-    def count(first: int, gap: int, n: int) -> float:
-        queries = (first + gap * np.arange(n)) / 4
-        E = np.exp(np.outer(queries, keys(n)))
-        E = E / np.linalg.norm(E, axis=1, keepdims=True)
-        return float(np.linalg.matrix_rank(E / np.linalg.norm(E, axis=0), tol=1e-13))
-
-    return each(count, first, gap, n)
-
-
-@attack(
-    "proposition-exponential-features",
-    "low_rank_computation/exponential-features",
-    on=different,
-    wrong={
-        "equal keys": lambda first, gap, n: equal(
-            exponential_rank(first, gap, n, lambda n: np.arange(n) % (n - 1)), n, 0.0
-        ),
-    },
-)
-def exponentials_of_different_tokens_have_full_rank(first, gap, n):
-    return equal(exponential_rank(first, gap, n, np.arange), n, 0.0)

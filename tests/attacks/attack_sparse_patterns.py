@@ -164,24 +164,6 @@ def dirichlet(theta, w, used):
     return equal(summed, np.sin((2 * used + 1) * theta / 2) / ((2 * used + 1) * np.sin(theta / 2)), 1e-9)
 
 
-def band_norm(c: Array, lost: float = 4.0, above: float = 1.0) -> object:
-    n = 12
-    fine = np.linspace(0, 2 * np.pi, 181)
-    modulus = np.abs(c @ np.exp(1j * np.outer(np.arange(-2, 3), fine))).max(axis=1)
-    norms = np.linalg.norm(of_weights(c, n, False), 2, axis=(1, 2))
-    slack = 1e-3 * np.abs(c).sum(axis=1)  # the maximum is taken on a grid
-    return at_most(np.sqrt(1 - lost / n) * modulus, norms, slack) & at_most(norms, above * modulus, slack)
-
-
-@attack(
-    "theorem-toeplitz-norm",
-    on=weights,
-    wrong={"no loss at the ends": lambda c: band_norm(c, 0.0), "a tenth less": lambda c: band_norm(c, 4.0, 0.9)},
-)
-def the_norm_of_a_band_is_near_the_maximum_of_its_symbol(c):
-    return band_norm(c)
-
-
 def by_columns(A: Array, from_above=lambda c: c.max(axis=1)) -> object:
     columns = A.sum(axis=1)
     square = np.linalg.norm(A, 2, axis=(1, 2)) ** 2
