@@ -394,32 +394,3 @@ def recurrence(Q, K, V, late=False):
 )
 def the_state_gives_causal_linear_attention(Q, K, V):
     return recurrence(Q, K, V)
-
-
-different = instances.integers(first=(-3, 3), gap=(1, 3), n=(2, 5))
-
-
-def exponential_rank(first, gap, n, keys):
-    """Rank of the exponentials of queries at equal distances, with rows of length 1."""
-
-    def count(first: int, gap: int, n: int) -> float:
-        queries = (first + gap * np.arange(n)) / 4
-        E = np.exp(np.outer(queries, keys(n)))
-        E = E / np.linalg.norm(E, axis=1, keepdims=True)
-        return float(np.linalg.matrix_rank(E / np.linalg.norm(E, axis=0), tol=1e-13))
-
-    return each(count, first, gap, n)
-
-
-@attack(
-    "proposition-exponential-features",
-    "low_rank_computation/exponential-features",
-    on=different,
-    wrong={
-        "equal keys": lambda first, gap, n: equal(
-            exponential_rank(first, gap, n, lambda n: np.arange(n) % (n - 1)), n, 0.0
-        ),
-    },
-)
-def exponentials_of_different_tokens_have_full_rank(first, gap, n):
-    return equal(exponential_rank(first, gap, n, np.arange), n, 0.0)

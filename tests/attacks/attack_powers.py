@@ -385,50 +385,6 @@ def a_causal_softmax_ends_at_the_first(S):
     return first_takes_all(softmax(S))
 
 
-# Missing eigenvectors -----------------------------------------------------------------------------------------------
-
-
-def lacking(lam: Array, mu: Array, largest: bool) -> Array:
-    """Row-stochastic with the eigenvalues 1, lam and, twice, mu < lam, for which an eigenvector is missing.
-
-    largest : exchange the roles, so that lam is double and lacks one. shape (batch, 4, 4).
-    """
-    double, single = (lam, mu) if largest else (mu, lam)
-    A = np.zeros((len(lam), 4, 4))
-    A[:, 0, 0] = 1
-    for i, value in ((1, double), (2, double), (3, single)):
-        A[:, i, i] = value
-    A[:, 2, 1] = (1 - double) / 2  # the missing eigenvector; all else goes to the first position
-    A[:, :, 0] += 1 - A.sum(axis=2)
-    return A
-
-
-def carries_a_factor(A, lam):
-    """Whether |A^k - limit| / lam^k grows without bound, like k: from step 100 to step 200 by a half at least."""
-    distance = [np.abs(power(A, k)[:, :, 1:]).max(axis=(1, 2)) / lam**k for k in (100, 200)]
-    return at_most(1.5 * distance[0], distance[1], 0.0)
-
-
-def without_eigenvector(largest: bool) -> instances.Kind:
-    """Matrices for which the second eigenvalue lacks an eigenvector, or else a smaller one does."""
-    rates = instances.numbers(lam=(0.3, 0.95), mu=(0.01, 0.25))
-    return rates.map("A lam", lambda lam, mu: (lacking(lam, mu, largest), lam))
-
-
-@attack(
-    "powers/polynomial-factor",
-    on=without_eigenvector(largest=True),
-    wrong={
-        "another eigenvalue may lack them": without_eigenvector(largest=False),
-        "full sets of eigenvectors as well": without_eigenvector(largest=True).map(
-            "A lam", lambda A, lam: (np.where(np.eye(4) + (np.arange(4) == 0) > 0, A, 0), lam)
-        ),
-    },
-)
-def a_second_eigenvalue_without_eigenvectors_carries_a_factor(A, lam):
-    return carries_a_factor(A, lam)
-
-
 # One pass, and layers -----------------------------------------------------------------------------------------------
 
 

@@ -153,24 +153,6 @@ def distinct_points_give_full_rank(q, k):
     return invertible(q, k)
 
 
-def sign_in_order(q, k):
-    """Increasing queries and increasing keys give a positive determinant."""
-    value, allowed = determinants(np.sort(q, axis=1), np.sort(k, axis=1))
-    return true(value > allowed)
-
-
-@attack(
-    "theorem-exponential-full-rank",
-    on=line(distinct=True),
-    wrong={
-        "in every order": lambda q, k: true(determinants(q, k)[0] > 0),
-        "keys in falling order": lambda q, k: true(determinants(np.sort(q), -np.sort(-k))[0] > 0),
-    },
-)
-def increasing_points_give_a_positive_determinant(q, k):
-    return sign_in_order(q, k)
-
-
 @attack(
     "theorem-exponential-full-rank",
     on=line(distinct=False),
