@@ -365,10 +365,6 @@ no_attack(
     "encoder_and_decoder/trained-decoders",
     because="measured: It compares the shipped heads with a mask and without one, at the scores they compute.",
 )
-no_attack(
-    "encoder_and_decoder/near-diagonal-heads",
-    because="measured: It is a correlation over the heads of the models that the book ships.",
-)
 
 
 # A weaker model -----------------------------------------------------------------------------------------------------

@@ -478,12 +478,6 @@ def trained(plan: Plan) -> Given:
             "sigma_d": np.zeros(one.shape)}  # fmt: skip
 
 
-def correlated(plan: Plan) -> Given:
-    found = named(each(plan, both))
-    return {"models": KINDS, "in_order": {name: pair[0] for name, pair in found.items()},
-            "correlations": lambda kind, rolled=False: found[kind.name][rolled]}  # fmt: skip
-
-
 def in_pairs(name: str, *between: float) -> Callable[[Plan], Given]:
     """A table by kind, of what is observed and of its null."""
     return lambda plan: {"models": KINDS, name: named([(seen, *between, null) for seen, null in each(plan, both)])}
@@ -527,7 +521,6 @@ DATA: dict[str, Callable[[Plan], Given]] = {
         "absent": each(plan, lambda seen, null, kind: np.zeros(len(kind.samples))),
     },
     "effective_rank/training": trained,
-    "encoder_and_decoder/near-diagonal-heads": correlated,
     "encoder_and_decoder/trained-decoders": masks,
     "exponential/departure": departures,
     "factorised_attention/kept-weight": kept,
