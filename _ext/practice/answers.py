@@ -85,7 +85,7 @@ class Answer:
 
 
 def read(path: Path) -> dict[str, list[Answer]]:
-    """Return the answers of a file by the labels of its exercises: none for an open one, nothing where there is no file.
+    """Return the answers of a file by the labels of its exercises: none for an open one, and no label without a file.
 
     Raises `AnswerError` for an entry that is neither answers nor a word of `OPEN`.
     """
