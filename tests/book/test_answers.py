@@ -80,6 +80,14 @@ def test_no_field_shows_its_answer() -> None:
     assert digest("a-0", rounded(12345.678, 8)) in shown
 
 
+def test_a_field_says_how_many_digits_it_wants() -> None:
+    asked: dict[str, Any] = {"right": "sqrt(2)", "says": "s"}
+    assert "to 3 digits" in form("a", 0, Answer(ask="How long?", digits=3, **asked))
+    assert "to 1 digit<" in form("a", 0, Answer(ask="How long?", digits=1, **asked))
+    for spoken in (Answer(ask="How long, one digit?", digits=1, **asked), Answer(ask="Exactly?", **asked)):
+        assert "<small>" not in form("a", 0, spoken)
+
+
 def test_a_choice_does_not_say_which_one_it_is() -> None:
     asked: dict[str, Any] = {"ask": "Which?", "says": "s", "choices": ["one", "two"]}
     one, two = (form("a", 0, Answer(right=right, **asked)) for right in ("one", "two"))
