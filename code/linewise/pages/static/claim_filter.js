@@ -163,7 +163,7 @@
       : `${entries.length} ${form.dataset.unit}`;
     const query = new URLSearchParams(wanted).toString();
     try {
-      history.replaceState(history.state, "", `${location.pathname}${query && "?" + query}${location.hash}`);
+      history.replaceState(null, "", `${location.pathname}${query && "?" + query}${location.hash}`);
     } catch {
       // A page that was opened as a file may not change its address: the filter works, and cannot be linked to.
     }
@@ -171,20 +171,17 @@
 
   // The entry at the top of the window, and how far its top is from it.
   const topOf = ({ element }) => element.getBoundingClientRect().top;
+  const place = () => `entry ${location.pathname}${location.search}`;
   function noteEntry() {
     const below = entries.filter(({ element }) => !element.hidden && element.getBoundingClientRect().bottom > 0);
     const first = below.reduce((one, other) => (one && topOf(one) <= topOf(other) ? one : other), undefined);
-    try {
-      history.replaceState(first && { entry: first.element.id, top: topOf(first) }, "");
-    } catch {
-      // As above: a page that was opened as a file.
-    }
+    if (first) sessionStorage.setItem(place(), JSON.stringify({ entry: first.element.id, top: topOf(first) }));
   }
   async function stayAt({ entry, top }) {
     await coming;
     const element = document.getElementById(entry);
     element?.scrollIntoView({ behavior: "instant" });
-    if (element) scrollBy({ top: -top, behavior: "instant" });
+    if (element) scrollBy({ top: topOf({ element }) - top, behavior: "instant" });
   }
 
   // What an address asks for, as far as the form has it.
@@ -213,7 +210,7 @@
     // entries are unfolded, so that the browser does not find the place.
     const [arrival] = performance.getEntriesByType("navigation");
     if (arrival?.type === "navigate" && !location.hash) addEventListener("load", () => form.scrollIntoView());
-    else if (history.state?.entry) addEventListener("load", () => stayAt(history.state));
+    else if (sessionStorage.getItem(place())) addEventListener("load", () => stayAt(JSON.parse(sessionStorage.getItem(place()))));
   } else {
     form.reset();
   }
