@@ -74,6 +74,7 @@ def opened(request: pytest.FixtureRequest, tab: Tab, browser: Browser, address: 
             alone.page.goto(address + name)
             check.settle(alone.page)
             too_heavy = check.too_heavy(alone.weight)
+    tab.page.mouse.move(5, 5)  # the figures that move come now
     check.lay_out(tab.page)
     return Opened(name, tab.page, tab.watch, too_heavy)
 

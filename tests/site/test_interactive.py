@@ -270,11 +270,26 @@ def test_every_figure_has_words():
 
 
 def come_alive(page: Page, kind: str) -> Locator:
+    page.mouse.move(5, 5)
     check.lay_out(page)  # what lies above it has its height, and a scroll ends where it was to end
     figure = page.locator(f"figure.interactive-{kind}")
     figure.scroll_into_view_if_needed()
     page.locator(f"figure.interactive-{kind}.is-live").wait_for(timeout=10_000)
     return figure
+
+
+def test_who_only_opens_a_page_loads_no_figure_to_move(browser, address):
+    page = browser.new_page(viewport={"width": 1280, "height": 1200})
+    loaded = "() => performance.getEntriesByType('resource').some((r) => r.name.includes('chart.umd'))"
+    page.goto(f"{address}chapters/operator/scaling.html")
+    figure = page.locator("figure.interactive-widths")
+    assert figure.bounding_box()["y"] < 900, "it is in view"
+    page.wait_for_timeout(1000)
+    assert not page.evaluate(loaded) and page.locator("figure.is-live").count() == 0
+    page.mouse.move(5, 5)
+    page.locator("figure.interactive-widths.is-live").wait_for(timeout=10_000)
+    assert page.evaluate(loaded)
+    page.close()
 
 
 def press(figure: Locator, label: str, key: str, times: int = 1) -> None:

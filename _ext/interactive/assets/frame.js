@@ -376,7 +376,10 @@
     await changed();
   }
 
-  // A figure takes over its picture when a third of it is in view: the class of the element names the figure.
+  // A figure takes over its picture when a third of it is in view: the class of the element names the figure. It waits
+  // until the reader does something, so that who only opens a page does not load what moves; an address that leads to a
+  // place or brings a state back is something.
+  const ACTS = ["pointermove", "pointerdown", "wheel", "scroll", "keydown"];
   function begin(figures) {
     const nearby = new IntersectionObserver(
       (entries) => {
@@ -389,7 +392,12 @@
       },
       { threshold: 0.3 },
     );
-    document.querySelectorAll("figure.interactive").forEach((figure) => nearby.observe(figure));
+    function observe() {
+      for (const act of ACTS) removeEventListener(act, observe, true);
+      document.querySelectorAll("figure.interactive").forEach((figure) => nearby.observe(figure));
+    }
+    if (location.search || location.hash) observe();
+    else for (const act of ACTS) addEventListener(act, observe, { capture: true, passive: true });
   }
 
   // --- what describes a control -----------------------------------------------------------------
