@@ -226,14 +226,10 @@ _LAID_OUT = """() => {
 }"""
 
 
-def layout_time(page: Page, address: str, style: str = "") -> float:
+def layout_time(page: Page, address: str) -> float:
     """Return the processor time, in seconds, in which a page was laid out until it had loaded."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    page.add_init_script(
-        f"document.addEventListener('DOMContentLoaded', () => document.head.append(Object.assign("
-        f"document.createElement('style'), {{ textContent: {style!r} }})))"
-    )
     page.goto(address)
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     found = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
@@ -257,10 +253,8 @@ def test_a_long_chapter_is_laid_out_where_it_is_read(browser, address, site):
     with new_tab(browser, address) as tab:
         tab.page.goto(f"{address}{name}#{anchor}")
         assert tab.page.evaluate(_LAID_OUT) == [all_sections, all_sections]
-    with new_tab(browser, address) as tab:
-        eager = layout_time(tab.page, address + name, "section { content-visibility: visible !important }")
-    print(f"{name}: {lazy:.2f} s, and {eager:.2f} s if all of it is laid out")
-    assert lazy < 0.6 * eager
+    print(f"{name}: {lazy:.2f} s")
+    assert 4 * lazy < 3, "on a processor that is four times slower"
 
 
 # Formulas that go on outside of their boxes although they need not: which part of each is in view.
