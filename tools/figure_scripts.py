@@ -83,6 +83,7 @@ class Figure:
     caption, alt : as in the chapter.
     one_machine : whether the picture differs from machine to machine.
     script : the source of a program that draws it.
+    ratio : the width of the stored picture over its height.
     choice : of a figure that shows trained heads: the models of which its program draws it, or why of no other one.
     """
 
@@ -92,6 +93,7 @@ class Figure:
     alt: str
     one_machine: bool
     script: str
+    ratio: float
     choice: figure_models.Choice | str | None = None
 
     @property
@@ -123,7 +125,14 @@ def figures_of(notebook: Any, page: str) -> Iterator[Figure]:
             found = statements(figure_models.changed(name, sources)) if chosen else plain
             about = header(page, caption, choice.book if isinstance(choice, figure_models.Choice) else "")
             source = script(found, number, name.replace("-", "_"), about)
-            yield Figure(name, page, caption, alt, one_machine, source, choice)
+            yield Figure(name, page, caption, alt, one_machine, source, ratio_of(cell), choice)
+
+
+def ratio_of(cell: Any) -> float:
+    """Return the width over the height of the picture that a cell has stored, and 1 where it has stored none."""
+    stored = "".join(str(output.get("data", {}).get("image/svg+xml", "")) for output in cell["outputs"])
+    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', stored)
+    return float(box[1]) / float(box[2]) if box else 1.0
 
 
 def header(page: str, caption: str, model: str = "") -> str:

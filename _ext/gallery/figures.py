@@ -40,9 +40,11 @@ from linewise.ledger.coverage import tags_of  # noqa: E402
 
 from . import filled  # noqa: E402
 
-#: Thumbnails of a sheet: so many in a row, each of so many pixels with a white margin.
+#: A sheet has so many columns and a row's height, in pixels; a thumbnail has a white margin, and one of several panels
+#: beside one another takes two columns, so that it can be read.
 COLUMNS = 4
-WIDTH, HEIGHT, MARGIN = 320, 200, 4
+WIDTH, HEIGHT, ROW, MARGIN = 320, 200, 260, 4
+WIDE = 1.9
 #: Where the pictures of other models are kept from one build to the next.
 OTHER_MODELS = ROOT / "_build" / "other_models"
 
@@ -130,15 +132,48 @@ def found_by(root: Path, figure: Figure) -> str:
     return " ".join(dict.fromkeys([*(zh for term in terms for zh in term.chinese), *numbers]))
 
 
-def corner(place: int, part: Part) -> str:
-    """Return where the thumbnail of a part's figure is on its sheet, as CSS counts: from 0 % at the left to 100 %.
+@dataclass(frozen=True)
+class Place:
+    """Where a thumbnail is on its sheet, in pixels."""
 
-    >>> corner(5, Part("a", "A", (Chapter("p", "t", (None,) * 12),)))
-    'background-position:33.33% 50%'
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+def is_wide(figure: Figure) -> bool:
+    """Return whether a figure has panels beside one another, by its shape."""
+    return figure.ratio > WIDE
+
+
+def places(figures: Sequence[Figure]) -> list[Place]:
+    """Return the place of each figure's thumbnail on the sheet of all, row by row.
+
+    >>> from types import SimpleNamespace
+    >>> [(p.left, p.top, p.width) for p in places([SimpleNamespace(ratio=ratio) for ratio in (1, 1.6, 1, 2.4, 1)])]
+    [(0, 0, 320), (320, 0, 320), (640, 0, 320), (0, 260, 640), (640, 260, 320)]
     """
-    rows = -(-len(part.figures) // COLUMNS)
-    row, column = divmod(place, COLUMNS)
-    return f"background-position:{100 * column / (COLUMNS - 1):.4g}% {100 * row / max(rows - 1, 1):.4g}%"
+    found, row, column = [], 0, 0
+    for figure in figures:
+        taken = 2 if is_wide(figure) else 1
+        if column + taken > COLUMNS:
+            row, column = row + 1, 0
+        found.append(Place(column * WIDTH, row * ROW, taken * WIDTH, ROW if taken == 2 else HEIGHT))
+        column += taken
+    return found
+
+
+def style(place: int, part: Part) -> str:
+    """Return the place of a part's thumbnail as CSS counts: its shape, the size of the sheet, its offset."""
+    all_places = places(part.figures)
+    here, width, height = all_places[place], COLUMNS * WIDTH, all_places[-1].top + ROW
+    across = 100 * here.left / (width - here.width)
+    down = 100 * here.top / max(height - here.height, 1)
+    return (
+        f"aspect-ratio:{here.width}/{here.height};background-size:{100 * width // here.width}% auto;"
+        f"background-position:{across:.4g}% {down:.4g}%"
+    )
 
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -148,23 +183,23 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         folder = docname.partition("/")[2]
         root = Path(app.srcdir)
         filters = {
-            "first_sentence": first_sentence, "corner": corner, "found_by": partial(found_by, root),
+            "first_sentence": first_sentence, "style": style, "is_wide": is_wide,
+            "found_by": partial(found_by, root),
             "slug": figure_models.slug, "caption_of": figure_models.caption,
             "alternative_of": figure_models.alternative,
         }  # fmt: skip
         source[0] = filled(source[0], filters, parts=parts(root), folder=folder, above=above)
 
 
-def sheet(pictures: Sequence[Path]) -> Image.Image:
-    """Return one picture with the thumbnails of all, row by row."""
-    rows = -(-len(pictures) // COLUMNS)
-    found = Image.new("RGB", (COLUMNS * WIDTH, rows * HEIGHT), "white")
-    for place, path in enumerate(pictures):
+def sheet(pictures: Sequence[Path], where: Sequence[Place]) -> Image.Image:
+    """Return one picture with the thumbnails of all, each in the middle of its place."""
+    found = Image.new("RGB", (COLUMNS * WIDTH, where[-1].top + ROW), "white")
+    for path, place in zip(pictures, where, strict=True):
         with Image.open(path) as picture:
             small = picture.convert("RGB")
-        small.thumbnail((WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN), Image.Resampling.LANCZOS, reducing_gap=2.0)
-        row, column = divmod(place, COLUMNS)
-        corner = (column * WIDTH + (WIDTH - small.width) // 2, row * HEIGHT + (HEIGHT - small.height) // 2)
+        size = (place.width - 2 * MARGIN, place.height - 2 * MARGIN)
+        small.thumbnail(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+        corner = (place.left + (place.width - small.width) // 2, place.top + (place.height - small.height) // 2)
         found.paste(small, corner)
     return found
 
@@ -184,9 +219,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     for name in (name for figure in chosen for name in figure.others):
         copy_asset(str(OTHER_MODELS / f"{name}.svg"), str(target))
     for part in parts(Path(app.srcdir)):
-        sheet([published / f"{figure.stem}.png" for figure in part.figures]).save(
-            target / f"sheet-{part.folder}.webp", quality=60, method=4
-        )
+        thumbnails = sheet([published / f"{figure.stem}.png" for figure in part.figures], places(part.figures))
+        thumbnails.save(target / f"sheet-{part.folder}.webp", quality=60, method=4)
         for figure in part.figures:
             for suffix in publish.SUFFIXES:
                 copy_asset(str(published / f"{figure.stem}{suffix}"), str(target))

@@ -8,6 +8,7 @@ leads back to the chapters. No notebook says anything about it.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +29,11 @@ from .notation import for_paper
 
 PAGE = "reference/glossary"
 HAN = r"\u4e00-\u9fff"
+#: The first level of GB 2312 is in the order of pinyin: each letter, and the first character that begins with it.
+_LETTERS = "ABCDEFGHJKLMNOPQRSTWXYZ"
+_FIRST = [character.encode("gb2312") for character in "啊芭擦搭蛾发噶哈击喀垃妈拿哦啪期然撒塌挖昔压匝"]
+#: Characters of the second level, and those with two readings, beside one of the first level that sounds the same.
+_SOUND = str.maketrans("熵行", "商航")
 #: Where a link would disturb, or where the words are not the chapter's own.
 _QUIET = (
     nodes.title, nodes.reference, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.caption,
@@ -72,6 +78,31 @@ class Glossary:
         """Return the terms by those of their English names that are linked without a gloss."""
         names = {name.lower(): term for term in self.terms for name in term.english}
         return {name: term for name, term in names.items() if " " in name or "-" in name or name in self.words}
+
+
+def initial(name: str) -> str:
+    """Return the capital letter under which a Chinese reader looks for a name: that of its pinyin.
+
+    >>> [initial(name) for name in ("注意力", "熵", "k 均值")]
+    ['Z', 'S', 'K']
+    """
+    first = name[0].translate(_SOUND)
+    if not re.match(f"[{HAN}]", first):
+        return first.upper()
+    code = first.encode("gb2312")
+    if not _FIRST[0] <= code < b"\xd8\xa1":
+        raise ValueError(
+            f"glossary: the pinyin of {name!r} is not known: name a character that sounds as {first!r} does"
+        )
+    return _LETTERS[bisect(_FIRST, code) - 1]
+
+
+def by_pinyin(glossary: Glossary) -> str:
+    """Return the Chinese names in the order of their pinyin, a paragraph for each letter, each leading to its entry."""
+    letters = defaultdict(list)
+    for name in sorted(glossary.by_chinese, key=lambda name: name.translate(_SOUND).encode("gb18030")):
+        letters[initial(name)].append(f"{{term}}`{name}`")
+    return "\n\n".join(f"**{letter}**  {' · '.join(letters[letter])}" for letter in sorted(letters))
 
 
 def rows(text: str, columns: int) -> Iterator[list[str]]:
@@ -127,8 +158,9 @@ def as_markdown(glossary: Glossary, *, by_letter: bool = False) -> str:
         (f"## {letter}\n\n" if letter else "") + "`````{glossary}\n" + "\n".join(lines) + "\n`````\n"
         for letter, lines in entries.items()
     )
+    chinese = f"## Chinese names, by pinyin\n\n{by_pinyin(glossary)}\n\n" if by_letter else ""
     return (
-        f"{listed}\n## Quoted words\n\n"
+        f"{chinese}{listed}\n## Quoted words\n\n"
         "The chapters also quote words of the sources that name nothing, because a claim turns on them: hedges, and "
         f"parts of sentences.\n\n| Chinese | English |\n|---|---|\n{quoted}\n"
     )

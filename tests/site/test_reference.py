@@ -73,6 +73,28 @@ def test_every_term_occurs_in_a_chapter():
     assert sorted(set(names)) == sorted(names), "one name, one entry"
 
 
+def test_chinese_names_are_found_by_pinyin(site):
+    letters = {name: terms.initial(name) for name in GLOSSARY.by_chinese}
+    spoken = {
+        "行随机": "H",
+        "熵": "S",
+        "秩": "Z",
+        "值": "Z",
+        "雅可比矩阵": "Y",
+        "凹": "A",
+        "张量幂": "Z",
+        "QR 分解": "Q",
+    }
+    assert {name: letters[name] for name in spoken} == spoken
+    with pytest.raises(ValueError, match="the pinyin of '谧' is not known"):
+        terms.initial("谧")
+    page = check.parse((site / f"{terms.PAGE}.html").read_text(encoding="utf-8"))
+    [section] = page.select("section#chinese-names-by-pinyin")
+    leads = {a.get_text(): str(a["href"]).removeprefix("#") for a in section.select("a.reference.internal")}
+    assert leads.keys() == letters.keys()
+    assert not [name for name, target in leads.items() if name not in page.find(id=target).get_text()]
+
+
 def unlinked_terms(text: str, page: str) -> list[str]:
     """Return the glossed terms of a chapter without a link to the glossary."""
     known = GLOSSARY.by_chinese
