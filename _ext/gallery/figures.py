@@ -44,7 +44,8 @@ from . import filled  # noqa: E402
 #: beside one another takes two columns, so that it can be read.
 COLUMNS = 4
 WIDTH, HEIGHT, ROW, MARGIN = 320, 200, 260, 4
-WIDE = 1.9
+#: The shapes, width over height, from which a picture has panels beside one another, and below which under one another.
+WIDE, TALL = 1.9, 1.3
 #: Where the pictures of other models are kept from one build to the next.
 OTHER_MODELS = ROOT / "_build" / "other_models"
 
@@ -159,7 +160,8 @@ def places(figures: Sequence[Figure]) -> list[Place]:
         taken = 2 if is_wide(figure) else 1
         if column + taken > COLUMNS:
             row, column = row + 1, 0
-        found.append(Place(column * WIDTH, row * ROW, taken * WIDTH, ROW if taken == 2 else HEIGHT))
+        tall = taken == 2 or figure.ratio < TALL
+        found.append(Place(column * WIDTH, row * ROW, taken * WIDTH, ROW if tall else HEIGHT))
         column += taken
     return found
 
