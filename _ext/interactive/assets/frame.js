@@ -378,7 +378,7 @@
 
   // A figure takes over its picture when a third of it is in view: the class of the element names the figure. It waits
   // until the reader does something, so that who only opens a page does not load what moves; an address that leads to a
-  // place or brings a state back is something.
+  // place or brings a state back is something. (The theme scrolls its own list of pages, which is nothing.)
   const ACTS = ["pointermove", "pointerdown", "wheel", "scroll", "keydown"];
   function begin(figures) {
     const nearby = new IntersectionObserver(
@@ -392,7 +392,8 @@
       },
       { threshold: 0.3 },
     );
-    function observe() {
+    function observe(event) {
+      if (event?.type === "scroll" && event.target !== document) return;
       for (const act of ACTS) removeEventListener(act, observe, true);
       document.querySelectorAll("figure.interactive").forEach((figure) => nearby.observe(figure));
     }
