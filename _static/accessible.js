@@ -16,17 +16,23 @@ const BOXES = [
 // since it is folded or far from the window, is marked when it comes.
 const isLaidOut = (e) => !e.closest(".bd-article > section > section:not(.near), details:not([open])");
 function markScrolling(root) {
-  const scrolls = (e) => isLaidOut(e) && e.scrollWidth > e.clientWidth && /auto|scroll/.test(getComputedStyle(e).overflowX);
+  const can = (overflow) => /auto|scroll/.test(overflow);
+  const sideways = (e) => e.scrollWidth > e.clientWidth && can(getComputedStyle(e).overflowX);
+  const down = (e) => e.matches("pre") && e.scrollHeight > e.clientHeight && can(getComputedStyle(e).overflowY);
+  const scrolls = (e) => isLaidOut(e) && ((sideways(e) && "scrolls sideways") || (down(e) && "scrolls"));
   const found = new Map();
   for (const [selector, name] of BOXES) {
-    for (const e of root.querySelectorAll(selector)) found.set(e, scrolls(e) && name);
+    for (const e of root.querySelectorAll(selector)) {
+      const how = scrolls(e);
+      found.set(e, how && `${name}, ${how}`);
+    }
   }
   for (const [e, name] of found) {
     if (name) {
       e.tabIndex = 0;
       if (!e.matches("li, td, table")) e.setAttribute("role", "group");
-      e.setAttribute("aria-label", `${name}, scrolls sideways`);
-    } else if (e.getAttribute("aria-label")?.endsWith("scrolls sideways")) {
+      e.setAttribute("aria-label", name);
+    } else if (/, scrolls( sideways)?$/.test(e.getAttribute("aria-label"))) {
       for (const attribute of ["tabindex", "role", "aria-label"]) e.removeAttribute(attribute);
     }
   }
