@@ -52,6 +52,7 @@ SOURCES = (
     "reference/**/*.md",
     "reference/*.yml",
     "code/**/*.py",
+    "lang/**/*.po",
 )
 
 

@@ -35,10 +35,6 @@ REPAIRS = (
         '<div class="bd-sidebar-primary bd-sidebar" role="region" aria-label="The book">',
     ),
     Repair(
-        '<button class="btn search-button-field search-button__button" title="Search" aria-label="Search"',
-        '<button class="btn search-button-field search-button__button" title="Search"',
-    ),
-    Repair(
         '<nav class="bd-toc-nav page-toc">',
         '<nav class="bd-toc-nav page-toc" aria-label="On this page">',
         "ledger.html",
@@ -54,6 +50,8 @@ REPAIRS = (
 )
 # The field of the search page, which has the same id as the field of the dialog before it.
 _SEARCH_FIELD = re.compile(r'(id="search-input".*?id="search-)input"', re.DOTALL)
+# The button of the search is called what it shows, in whatever language.
+_SEARCH_BUTTON = re.compile(r'(<button class="btn search-button-field[^"]*" title="[^"]*") aria-label="[^"]*"')
 # A link of the contents of the book, and the triangle beside it.
 _FOLD = re.compile(
     r'(?P<before><a class="reference internal"[^>]*>(?P<title>(?:(?!</a>).)*)</a>\s*<details[^>]*>\s*)<summary>'
@@ -144,6 +142,7 @@ def repaired(html: str) -> str:
     """Return a page with all repairs; a page that has them already stays as it is."""
     for found, wanted, _ in REPAIRS:
         html = html.replace(found, wanted)
+    html = _SEARCH_BUTTON.sub(r"\1", html)
     html = with_breaks(_BLANK.sub(r" \1", written_once(html)))
     html = _SEARCH_FIELD.sub(r'\1field"', with_named_headers(with_plain_signatures(with_names(html))))
     html = html.replace(

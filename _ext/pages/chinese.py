@@ -47,7 +47,8 @@ def marked(page: str) -> str:
             return text
         return RUN.sub(lambda run: f'<span lang="zh">{run[0]}</span>', text)
 
-    return _TOKEN.sub(token, page) if re.search(HAN, page) else page
+    whole = re.search(r"<html\b[^>]*\blang=[\"']?zh", page)  # a page of the Chinese edition says it once
+    return _TOKEN.sub(token, page) if re.search(HAN, page) and not whole else page
 
 
 #: Where the fonts of the pages are, and what says it in a page.

@@ -131,11 +131,23 @@ def keep_beside(mark: nodes.Element) -> None:
     before = line[place - 1] if place else None
     if not isinstance(before, nodes.Text):
         return
-    *words, last = re.split(r"(?<=\s)(?=\S+$)", before.rstrip())
+    words, last = last_word(before.rstrip())
     after_formula = place > 1 and isinstance(line[place - 2], nodes.math) and not words and not re.search(r"\w", last)
     start = place - 2 if after_formula else place - 1
     together = [*line[start : place - 1], nodes.Text(last + "\u00a0"), mark]
-    line[start : place + 1] = [*map(nodes.Text, words), nodes.inline("", "", *together, classes=["with-mark"])]
+    rest = [nodes.Text(words)] if words else []
+    line[start : place + 1] = [*rest, nodes.inline("", "", *together, classes=["with-mark"])]
+
+
+def last_word(text: str) -> tuple[str, str]:
+    """Return a text up to its last word, and the last word; a Han character is a word of its own.
+
+    >>> last_word("one two."), last_word("最后一个词。"), last_word("。")
+    (('one ', 'two.'), ('最后一个', '词。'), ('', '。'))
+    """
+    last = re.search(r"[\u4e00-\u9fff]?[^\s\u4e00-\u9fff]*$", text)
+    assert last is not None, "it may be empty"
+    return text[: last.start()], last[0]
 
 
 class MarkRole(CardRole):

@@ -1,0 +1,197 @@
+"""One site of two editions: the finished pages of the other language beside the English ones.
+
+A page of the edition goes into a folder of the built site. What programs, templates and scripts have written into it in
+English is put into the other language here (`Words`); links to pages that are not translated lead to the English ones;
+scripts, styles, fonts and pictures that are the same are not stored again. Both pages then name each other.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from posixpath import dirname, join, normpath, relpath
+
+from bs4 import BeautifulSoup, NavigableString, Tag
+
+from .faults import HAN
+
+#: The folder of an edition in the site, its language as pages say it, and what the link to each edition says.
+FOLDERS = {"zh_CN": "zh"}
+CODES = {"zh_CN": "zh-CN"}
+SAYS = {"zh_CN": ("中文", "本页的中文版"), "en": ("English", "This page in English")}
+#: Attributes that are read out or shown.
+_SPOKEN = ("title", "aria-label", "alt", "placeholder", "content")
+#: What stays as it is: code, formulas, and what says its own language.
+_QUIET = ("script", "style", "math", "svg", "code", "pre", "kbd", "textarea")
+_WORD = re.compile(r"[a-z]{3}")
+_PLACE = re.compile(r"\{(\w+)(\??)\}")
+
+
+class Words:
+    """What stands in pages without being of a page, and what it is in the other language.
+
+    A message may have places in braces, such as ``({minutes} min)``: what stands there is put into the other language
+    by itself. Where nobody has said what it is, the message does not fit; but what stands in ``{title?}`` is then left
+    out. Of several messages that fit, the longest is taken.
+
+    >>> words = Words({"({n} min)": "（{n} 分钟）", "{title?} ({verdict})": "{title}（{verdict}）", "proved": "已证明"})
+    >>> words("(9 min)"), words("A title (proved)"), words("A title (open)"), words("nothing")
+    ('（9 分钟）', '（已证明）', None, None)
+    """
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        places = {message: "$" not in message and bool(_PLACE.search(message)) for message in known}
+        self.known = {message: said for message, said in known.items() if not places[message]}
+        filled = sorted((message for message in known if places[message]), key=len, reverse=True)
+        self.filled = [(_pattern(message), set(_PLACE.findall(message)), known[message]) for message in filled]
+
+    def __call__(self, text: str) -> str | None:
+        """Return a text in the other language, and None where nobody has said what it is."""
+        plain = " ".join(text.split())
+        if (said := self.known.get(plain)) is not None:
+            return said
+        for pattern, places, said in () if re.search(rf"[{HAN}]", plain) else self.filled:
+            if found := pattern.fullmatch(plain):
+                parts = {name: self._part(found[name]) for name, _ in places}
+                parts |= {name: "" for name, left_out in places if left_out and parts[name] is None}
+                if None not in parts.values():
+                    return said.format(**parts)
+        return None
+
+    def _part(self, text: str) -> str | None:
+        """Return what stands in a place: a number, an identifier, a text of the language, or one that is known."""
+        if (said := self(text)) is not None:
+            return said
+        stays = not _WORD.search(text) or re.search(rf"[{HAN}]", text) or re.fullmatch(r"\S*[/.]\S*", text)
+        return text if stays else None
+
+
+def _pattern(message: str) -> re.Pattern[str]:
+    pieces = _PLACE.split(message)
+    plain = [re.escape(piece) for piece in pieces[::3]]
+    places = [f"(?P<{name}>.+?)" for name in pieces[1::3]]
+    return re.compile("".join(part for pair in zip(plain, [*places, ""], strict=True) for part in pair))
+
+
+def texts(page: BeautifulSoup) -> Iterator[tuple[Tag, str | None, str]]:
+    """Yield what a page says: an element, the attribute or None for its text, and the text."""
+    for text in list(page.find_all(string=True)):
+        if type(text) is NavigableString and text.strip() and not text.find_parent(_QUIET):
+            yield text, None, str(text)
+    for name in _SPOKEN:
+        for element in page.find_all(attrs={name: True}):
+            described = element.name != "meta" or element.get("name") == "description"
+            if described and not element.find_parent("svg"):
+                yield element, name, str(element[name])
+
+
+def speak(page: BeautifulSoup, words: Words) -> list[str]:
+    """Put what a page still says in English into the other language; return what nobody has translated."""
+    left = []
+    for element, attribute, text in texts(page):
+        if (said := words(text)) is not None:
+            if attribute:
+                element[attribute] = said
+            else:
+                ends = re.fullmatch(r"(\s*).*?(\s*)", text, re.DOTALL)
+                assert ends is not None
+                element.replace_with(NavigableString(ends[1] + said + ends[2]))
+        elif _WORD.search(text) and not re.search(rf"[{HAN}]", text):
+            left.append(" ".join(text.split()))
+    return left
+
+
+def same_ids(page: BeautifulSoup, english: BeautifulSoup, name: str) -> dict[str, str]:
+    """Give the sections of a page the ids that they have in English; return the new ids by the old ones."""
+    pairs = [one.select("article section[id]") for one in (page, english)]
+    if len(pairs[0]) != len(pairs[1]):
+        raise ValueError(f"{name}: {len(pairs[0])} sections, and {len(pairs[1])} in English")
+    changed = {}
+    for here, there in zip(*pairs, strict=True):
+        changed[here["id"]] = there["id"]
+        here["id"] = there["id"]
+    for link in page.select('a[href^="#"]'):
+        link["href"] = "#" + changed.get(link["href"][1:], link["href"][1:])
+    return changed
+
+
+def led(page: BeautifulSoup, name: str, finished: Sequence[str], site: Path, folder: str, own: Path) -> None:
+    """Lead every link of a page to where its target is: beside the page, or in the English edition.
+
+    own : the built edition, from which files are taken that the site does not have.
+    """
+    for attribute in ("href", "src", "data-content_root"):
+        for element in page.find_all(attrs={attribute: True}):
+            address = str(element[attribute])
+            path, mark, rest = re.fullmatch(r"([^?#]*)([?#]?)(.*)", address, re.DOTALL).groups()  # type: ignore[union-attr]
+            if not path or re.match(r"[a-z]+:|//", path):
+                continue
+            target = normpath(join(dirname(name), path)) + "/" * path.endswith("/")
+            if target.removesuffix(".html") in finished:
+                continue
+            if not target.endswith((".html", "/")) and not alike(own / target, site / target):
+                # A name that is free there is as good: fonts and pictures are found beside a style.
+                beside = target if not (site / target).exists() else join(folder, target)
+                (site / beside).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(own / target, site / beside)
+                if beside != target:
+                    continue
+            there = relpath(target, join(folder, dirname(name))) + "/" * path.endswith("/")
+            element[attribute] = f"{there}{mark}{rest}"
+            if element.name == "a" and target.endswith(".html"):
+                element["hreflang"] = "en"
+
+
+def alike(one: Path, other: Path) -> bool:
+    """Return whether a file of the edition is in the site already, or is in neither."""
+    return not one.is_file() or (other.is_file() and one.read_bytes() == other.read_bytes())
+
+
+def named(page: BeautifulSoup, name: str, language: str, base: str, here: bool) -> None:
+    """Have a page name its other edition: a link in the header, and the addresses of both in the head."""
+    folder, code = FOLDERS[language], CODES[language]
+    for old in page.select("a.other-edition, link[rel=alternate][hreflang]"):
+        old.decompose()
+    for which, address in (("en", f"{base}{name}.html"), (code, f"{base}{folder}/{name}.html")):
+        link = page.new_tag("link", rel="alternate", hreflang=which, href=address)
+        if which == code and name == "intro" and not here:
+            link["data-begins"] = ""
+        page.head.append(link)
+    says, title = SAYS["en" if here else language]
+    other = relpath(f"{name}.html", join(folder, dirname(name))) if here else relpath(f"{folder}/{name}.html", dirname(name) or ".")
+    switch = page.new_tag("a", href=other, title=title, hreflang="en" if here else code, lang="en" if here else code)
+    switch["class"] = ["btn", "btn-sm", "other-edition"]
+    switch.string = says
+    page.select_one(".article-header-buttons").insert(0, switch)
+
+
+def join_editions(
+    site: Path, own: Path, finished: Sequence[str], known: Mapping[str, str], language: str, base: str
+) -> dict[str, list[str]]:
+    """Put the finished pages of a built edition into the site; return what each still says in English.
+
+    site : the folder of the built English pages.
+    own : the folder of the built edition.
+    known : the words of the edition.
+    base : the address at which the site is published.
+    """
+    words, folder, left = Words(known), FOLDERS[language], {}
+    shutil.rmtree(site / folder, ignore_errors=True)
+    for name in finished:
+        english = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+        page = BeautifulSoup((own / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+        page.html["lang"] = CODES[language]
+        same_ids(page, english, name)
+        found = speak(page, words)
+        if found:
+            left[name] = list(dict.fromkeys(found))
+        led(page, name, finished, site, folder, own)
+        named(page, name, language, base, here=True)
+        target = site / folder / f"{name}.html"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(str(page), encoding="utf-8")
+        named(english, name, language, base, here=False)
+        (site / f"{name}.html").write_text(str(english), encoding="utf-8")
+    return left

@@ -1,0 +1,75 @@
+"""Work on the other edition: ``python tools/translate.py merge [PAGES]``, ``check [PAGES]`` and ``build``.
+
+``merge`` writes the catalogues anew (`edition.catalogue`) and lists what is missing or stale; a page that is named and
+has no catalogue gets one. ``check`` says what is wrong with the translations that there are (`edition.faults`).
+``build`` writes the edition into the built site, and joins both (`edition.joined`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "_ext"))
+
+from edition import catalogue, joined, tree  # noqa: E402
+from handout.citation import site_of  # noqa: E402
+
+LANGUAGES = ("zh_CN",)
+
+
+def merge(language: str, pages: Sequence[str]) -> int:
+    """Write the catalogues of pages anew, and list those that are not complete."""
+    for page in pages:
+        wanted = catalogue.messages(catalogue.source_of(ROOT, page))
+        catalogue.merge(catalogue.path_of(ROOT, language, page), wanted, language)
+        found = catalogue.of_page(ROOT, language, page)
+        if not found.complete:
+            print(f"{page}: {len(found.missing)} missing, {len(found.stale)} stale, of {len(wanted)}")
+    return 0
+
+
+def build(language: str) -> int:
+    """Build the edition."""
+    folder = ROOT / "_build" / language
+    finished = tree.write(ROOT, language, folder / "source")
+    print(f"{language}: {len(finished)} pages")
+    command = "from jupyter_book.cli.main import main; main()"
+    asked = ["build", str(folder / "source"), "--path-output", str(folder), "-W", "-n", "--keep-going", "-q"]
+    if status := subprocess.run([sys.executable, "-c", command, *asked], check=False).returncode:
+        return status
+    return join(language, finished)
+
+
+def join(language: str, finished: Sequence[str]) -> int:
+    """Put the built edition into the site; say what its pages still say in English."""
+    own, site = (ROOT / "_build" / part / "html" for part in (f"{language}/_build", "."))
+    known = catalogue.of_words(ROOT, language)
+    repository = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    left = joined.join_editions(site, own, finished, known, language, site_of(repository))
+    for text in dict.fromkeys(text for texts in left.values() for text in texts):
+        print(f"not translated: {text}")
+    return int(bool(left))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("merge", "check", "build"))
+    parser.add_argument("pages", nargs="*", metavar="PAGES", help="as _toc.yml names them (default: those with a catalogue)")
+    parser.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0])
+    options = parser.parse_args(arguments)
+    pages = options.pages or catalogue.pages_of(ROOT, options.language)
+    if options.what == "merge":
+        return merge(options.language, pages)
+    return build(options.language)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
