@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 HAN = "\u4e00-\u9fff"
 _FORMULA = re.compile(r"\$\$?[^$]+\$\$?")
-_CODE = re.compile(r"(?<![}`])`[^`]+`")
+_CODE = re.compile(r"`[^`]+`")
 _ROLE = re.compile(r"\{([\w:-]+)\}`([^`]+)`")
 _TARGET = re.compile(r"\]\(([^()\s]+)\)")
 _FILLED = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
@@ -26,11 +26,17 @@ _HALF = re.compile(rf"(?<=[{HAN}])[,;:?!()]|[,;:?!()](?=[{HAN}])|(?<=[{HAN}])\.(
 _NO_BEGIN = "，。、；：？！）》」』”’"
 #: A formula, or the mark in its place, that touches a Han character.
 _TOUCHES = re.compile(rf"[{HAN}]\$|\$[{HAN}]")
+#: Words of a source, which are written as the source writes them.
+_QUOTED = re.compile(r"“[^”]*”")
 
 
 def _links(text: str) -> list[str]:
     roles = [(name, re.sub(r".*<(.+)>$", r"\1", body, flags=re.DOTALL)) for name, body in _ROLE.findall(text)]
     return [" ".join(role) for role in roles] + _TARGET.findall(text)
+
+
+def _code(text: str) -> list[str]:
+    return _CODE.findall(_ROLE.sub(" ", text))
 
 
 def _numbers(text: str) -> list[str]:
@@ -49,7 +55,7 @@ def _marks(text: str) -> list[str]:
 #: What is the same in both languages: how it is called, and how it is found.
 _SAME: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
     ("formulas", _FORMULA.findall),
-    ("code", _CODE.findall),
+    ("code", _code),
     ("links", _links),
     ("places that a template fills", _FILLED.findall),
     ("numbers", _numbers),
@@ -80,10 +86,10 @@ def faults(
         if before != after:
             lost, new = (sorted((a - b).elements()) for a, b in ((before, after), (after, before)))
             yield f"{name}: lost {lost}, new {new}"
-    bare = _ROLE.sub(" ", _CODE.sub(" ", _FORMULA.sub(" ", said)))
+    bare = _ROLE.sub(" ", _CODE.sub(" ", _FORMULA.sub(" ", _QUOTED.sub("", _FILLED.sub(" ", _TARGET.sub("]", said))))))
     yield from (f"{mark!r} of half width beside a Han character" for mark in dict.fromkeys(_HALF.findall(bare)))
     yield from (f"a line begins with {line[0]}" for line in said.split("\n") if line.strip()[:1] in _NO_BEGIN and line)
-    if _TOUCHES.search(_CODE.sub("", said)):
+    if _TOUCHES.search(_QUOTED.sub("", _CODE.sub("", said))):
         yield "no space between a Han character and a formula"
     english = words_of(message)
     for table, kind in ((terms, "the term"), (logic, "the word")):

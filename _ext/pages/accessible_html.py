@@ -153,7 +153,7 @@ def repaired(html: str) -> str:
 
 def unused(app: Sphinx, exception: Exception | None) -> None:
     """Report a repair that fits nothing: the theme is then another one."""
-    pages = pages_of(app, exception)
+    pages = pages_of(app, exception) if app.config.language == "en" else ()  # another edition has other words
     for found, wanted, name in REPAIRS:
         page = Path(app.outdir, name)
         if page in pages and wanted not in page.read_text(encoding="utf-8"):
