@@ -18,7 +18,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "_ext"))
 
-from edition import catalogue, joined, tree  # noqa: E402
+from edition import catalogue, joined, rules, tree  # noqa: E402
 from handout.citation import site_of  # noqa: E402
 
 LANGUAGES = ("zh_CN",)
@@ -33,6 +33,13 @@ def merge(language: str, pages: Sequence[str]) -> int:
         if not found.complete:
             print(f"{page}: {len(found.missing)} missing, {len(found.stale)} stale, of {len(wanted)}")
     return 0
+
+
+def check(language: str, pages: Sequence[str]) -> int:
+    """Say what is wrong with the translations of pages."""
+    found = [fault for page in pages if page != catalogue.WORDS for fault in rules.faults_of(ROOT, language, page)]
+    print(*found, sep="\n")
+    return int(bool(found))
 
 
 def build(language: str) -> int:
@@ -62,12 +69,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("merge", "check", "build"))
-    parser.add_argument("pages", nargs="*", metavar="PAGES", help="as _toc.yml names them (default: those with a catalogue)")
+    parser.add_argument(
+        "pages", nargs="*", metavar="PAGES", help="as _toc.yml names them (default: those with a catalogue)"
+    )
     parser.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0])
     options = parser.parse_args(arguments)
     pages = options.pages or catalogue.pages_of(ROOT, options.language)
     if options.what == "merge":
-        return merge(options.language, pages)
+        return merge(options.language, [page for page in pages if page != catalogue.WORDS])
+    if options.what == "check":
+        return check(options.language, pages)
     return build(options.language)
 
 

@@ -127,7 +127,9 @@ def _directive(lines: list[str], start: int, end: int, token: Token) -> Iterator
     if title and _TITLED.fullmatch(name):
         before = lines[start][: lines[start].rindex(title)]
         yield Block(start, start + 1, before, title)
-    closes = end - start > 1 and re.fullmatch(rf"\s*{re.escape(token.markup[0])}{{{len(token.markup)},}}\s*", lines[end - 1])
+    closes = end - start > 1 and re.fullmatch(
+        rf"\s*{re.escape(token.markup[0])}{{{len(token.markup)},}}\s*", lines[end - 1]
+    )
     body, stop = start + 1, end - 1 if closes else end
     while body < stop and (option := _OPTION.fullmatch(lines[body])):
         if option[1] == "alt":

@@ -91,9 +91,9 @@ def faults(
     yield from (f"a line begins with {line[0]}" for line in said.split("\n") if line.strip()[:1] in _NO_BEGIN and line)
     if _TOUCHES.search(_QUOTED.sub("", _CODE.sub("", said))):
         yield "no space between a Han character and a formula"
-    english = words_of(message)
+    english, words = words_of(message), words_of(said).lower()
     for table, kind in ((terms, "the term"), (logic, "the word")):
         for pattern, names in table.items():
             found = re.search(rf"(?<![\w-])(?:{pattern})(?![\w-])", english, re.IGNORECASE)
-            if found and not any(name.lower() in said.lower() for name in names):
+            if found and not any(name.lower() in words for name in names):
                 yield f"{kind} {found[0]!r}: expected one of {', '.join(names)}"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
 
-from bs4 import BeautifulSoup, NavigableString, Tag
+from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
 
 from .faults import HAN
 
@@ -75,32 +76,40 @@ def _pattern(message: str) -> re.Pattern[str]:
     return re.compile("".join(part for pair in zip(plain, [*places, ""], strict=True) for part in pair))
 
 
-def texts(page: BeautifulSoup) -> Iterator[tuple[Tag, str | None, str]]:
-    """Yield what a page says: an element, the attribute or None for its text, and the text."""
-    for text in list(page.find_all(string=True)):
-        if type(text) is NavigableString and text.strip() and not text.find_parent(_QUIET):
-            yield text, None, str(text)
-    for name in _SPOKEN:
-        for element in page.find_all(attrs={name: True}):
-            described = element.name != "meta" or element.get("name") == "description"
-            if described and not element.find_parent("svg"):
-                yield element, name, str(element[name])
-
-
 def speak(page: BeautifulSoup, words: Words) -> list[str]:
     """Put what a page still says in English into the other language; return what nobody has translated."""
-    left = []
-    for element, attribute, text in texts(page):
-        if (said := words(text)) is not None:
-            if attribute:
-                element[attribute] = said
-            else:
-                ends = re.fullmatch(r"(\s*).*?(\s*)", text, re.DOTALL)
-                assert ends is not None
-                element.replace_with(NavigableString(ends[1] + said + ends[2]))
-        elif _WORD.search(text) and not re.search(rf"[{HAN}]", text):
+    left: list[str] = []
+
+    def said(text: str) -> str:
+        """Return a text in the other language, with the blanks around it."""
+        if (spoken := words(text)) is not None:
+            return text[: len(text) - len(text.lstrip())] + spoken + text[len(text.rstrip()) :]
+        if _WORD.search(text) and not re.search(rf"[{HAN}]", text):
             left.append(" ".join(text.split()))
+        return text
+
+    for text in page.find_all(string=re.compile(r"\S")):
+        if type(text) is NavigableString and not text.find_parent(_QUIET):
+            text.replace_with(NavigableString(said(str(text))))
+    for name in _SPOKEN:
+        for element in page.select(f"[{name}]"):
+            described = element.name != "meta" or element.get("name") == "description"
+            if described and not element.find_parent("svg"):
+                element[name] = said(str(element[name]))
     return left
+
+
+def only(page: BeautifulSoup, selector: str) -> Tag:
+    """Return the one element of a page that a selector finds."""
+    [found] = page.select(selector)
+    return found
+
+
+def mark_latin(page: BeautifulSoup) -> None:
+    """Mark what is emphasised and has no Han character: it stays italic."""
+    for element in page.select("article em"):
+        if not re.search(rf"[{HAN}]", element.get_text()):
+            element["class"] = " ".join([*filter(None, element.get_attribute_list("class")), "latin"]).strip()
 
 
 def same_ids(page: BeautifulSoup, english: BeautifulSoup, name: str) -> dict[str, str]:
@@ -122,26 +131,34 @@ def led(page: BeautifulSoup, name: str, finished: Sequence[str], site: Path, fol
 
     own : the built edition, from which files are taken that the site does not have.
     """
+
+    def moved(address: str) -> str:
+        found = re.fullmatch(r"([^?#]*)(.*)", address, re.DOTALL)
+        assert found is not None
+        path, rest = found[1], found[2]
+        if not path or re.match(r"[a-z]+:|//", path):
+            return address
+        target = normpath(join(dirname(name), path))
+        if target.removesuffix(".html") in finished:
+            return address
+        if not target.endswith(".html") and not alike(own / target, site / target):
+            # A name that is free there is as good: fonts and pictures are found beside a style.
+            beside = target if not (site / target).exists() else join(folder, target)
+            (site / beside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(own / target, site / beside)
+            if beside != target:
+                return address
+        return relpath(target, join(folder, dirname(name))) + "/" * path.endswith("/") + rest
+
     for attribute in ("href", "src", "data-content_root"):
-        for element in page.find_all(attrs={attribute: True}):
-            address = str(element[attribute])
-            path, mark, rest = re.fullmatch(r"([^?#]*)([?#]?)(.*)", address, re.DOTALL).groups()  # type: ignore[union-attr]
-            if not path or re.match(r"[a-z]+:|//", path):
-                continue
-            target = normpath(join(dirname(name), path)) + "/" * path.endswith("/")
-            if target.removesuffix(".html") in finished:
-                continue
-            if not target.endswith((".html", "/")) and not alike(own / target, site / target):
-                # A name that is free there is as good: fonts and pictures are found beside a style.
-                beside = target if not (site / target).exists() else join(folder, target)
-                (site / beside).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(own / target, site / beside)
-                if beside != target:
-                    continue
-            there = relpath(target, join(folder, dirname(name))) + "/" * path.endswith("/")
-            element[attribute] = f"{there}{mark}{rest}"
-            if element.name == "a" and target.endswith(".html"):
+        for element in page.select(f"[{attribute}]"):
+            before = str(element[attribute])
+            element[attribute] = moved(before)
+            if element.name == "a" and element[attribute] != before and ".html" in before:
                 element["hreflang"] = "en"
+    for script in page.select("script:not([src])"):  # one of the theme's writes a picture
+        if script.string and 'src="' in script.string:
+            script.string = re.sub(r'(?<=src=")[^"]+', lambda found: moved(found[0]), script.string)
 
 
 def alike(one: Path, other: Path) -> bool:
@@ -158,13 +175,17 @@ def named(page: BeautifulSoup, name: str, language: str, base: str, here: bool) 
         link = page.new_tag("link", rel="alternate", hreflang=which, href=address)
         if which == code and name == "intro" and not here:
             link["data-begins"] = ""
-        page.head.append(link)
+        only(page, "head").append(link)
     says, title = SAYS["en" if here else language]
-    other = relpath(f"{name}.html", join(folder, dirname(name))) if here else relpath(f"{folder}/{name}.html", dirname(name) or ".")
+    other = (
+        relpath(f"{name}.html", join(folder, dirname(name)))
+        if here
+        else relpath(f"{folder}/{name}.html", dirname(name) or ".")
+    )
     switch = page.new_tag("a", href=other, title=title, hreflang="en" if here else code, lang="en" if here else code)
-    switch["class"] = ["btn", "btn-sm", "other-edition"]
+    switch["class"] = "btn btn-sm other-edition"
     switch.string = says
-    page.select_one(".article-header-buttons").insert(0, switch)
+    only(page, ".article-header-buttons").insert(0, switch)
 
 
 def join_editions(
@@ -182,11 +203,12 @@ def join_editions(
     for name in finished:
         english = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
         page = BeautifulSoup((own / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
-        page.html["lang"] = CODES[language]
+        only(page, "html")["lang"] = CODES[language]
         same_ids(page, english, name)
         found = speak(page, words)
         if found:
             left[name] = list(dict.fromkeys(found))
+        mark_latin(page)
         led(page, name, finished, site, folder, own)
         named(page, name, language, base, here=True)
         target = site / folder / f"{name}.html"

@@ -65,7 +65,6 @@ class InteractiveDirective(SphinxDirective):
         self.add_name(figure)
         return [figure, *messages]
 
-
     def spoken(self, words: str) -> str:
         """Return words in the language of the edition."""
         language = self.env.config.language

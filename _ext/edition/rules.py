@@ -1,0 +1,42 @@
+"""What translations into a language must keep: its file ``rules.yml``, and the glossary of the book."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+from reference.terms import PAGE as GLOSSARY
+from reference.terms import read_glossary
+
+from . import catalogue
+from .faults import faults
+
+Names = dict[str, list[str]]
+
+
+class Rules(NamedTuple):
+    """The names that each term may have, and the words that each word may become, by the pattern that finds it."""
+
+    terms: Names
+    logic: Names
+
+
+def rules_of(root: Path, language: str) -> Rules:
+    """Return the rules of a language."""
+    found = yaml.safe_load((root / catalogue.FOLDER / language / "rules.yml").read_text(encoding="utf-8"))
+    terms = {
+        rf"{re.escape(name)}(?:s|es)?": [*term.chinese, *found["terms"].get(term.name, []), term.name]
+        for term in read_glossary(root / f"{GLOSSARY}.yml").terms
+        for name in term.english
+    }
+    return Rules(terms, found["logic"])
+
+
+def faults_of(root: Path, language: str, page: str) -> Iterator[str]:
+    """Yield what is wrong with the translation of a page, message by message."""
+    terms, logic = rules_of(root, language)
+    for message, said in catalogue.of_page(root, language, page).known.items():
+        yield from (f"{page}: {fault}, in {message[:60]!r}" for fault in faults(message, said, terms, logic))
