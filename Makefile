@@ -5,6 +5,7 @@
 # PYTHON: the interpreter to make the environment with (default: python3 if it fits, else 3.11, 3.12, 3.13)
 # VENV:   where the environment is made; with INSTALL=no it is used as it stands
 # NAME:   the chapter that `make chapter` begins
+# LANGUAGE: zh_CN builds the pages in Chinese as well
 PYTHON  ?=
 VENV    ?= .venv
 INSTALL ?= yes
@@ -42,13 +43,16 @@ SITE := chapters read ledger guide gallery reference code linewise.yml kernel.js
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help book test due chapter pdf epub release figures serve lab lint format clean execute kernel bench mutants lock environment notebooks site tests hooks links
+.PHONY: help book edition translate test due chapter pdf epub release figures serve lab lint format clean execute kernel bench mutants lock environment notebooks site tests hooks links
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
-book: environment ## make the environment, execute every notebook, build the site into _build/html
+book: environment ## make the environment, execute every notebook, build the site into _build/html (LANGUAGE=zh_CN: in Chinese too)
 	@+$(MAKE) --no-print-directory -j2 notebooks site # the site needs one core for a part of the time
+ifeq ($(LANGUAGE),zh_CN)
+	@+$(MAKE) --no-print-directory edition
+endif
 	@echo "The book is in _build/html/index.html (make serve: http://localhost:$(PORT))"
 
 test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, site (ALL=1: every test)
@@ -79,6 +83,10 @@ lab: environment ## open the chapters in JupyterLab, which is installed the firs
 	  env -u PYTHONPATH $(VPYTHON) -m pip install -q -c constraints.txt --no-build-isolation -e ".[lab]"; }
 	@$(INTERRUPTED); env -u JUPYTER_NO_CONFIG $(VPYTHON) -m jupyterlab --ServerApp.root_dir=. --port=$(PORT) $(if $(filter 0,$(shell id -u)),--allow-root) \
 	  --LabApp.default_url=/lab/tree/chapters/operator/query_match_aggregate.ipynb
+
+translate: environment ## bring the catalogues of the other edition up to date, list what is missing or stale, check what is there
+	@$(RUN) tools/translate.py merge
+	@$(RUN) tools/translate.py check
 
 lint: environment ## ruff (rules and format) and mypy
 	@$(RUN) -m ruff check .
@@ -141,5 +149,9 @@ site:
 	  --remove _build/html _build/.doctrees _build/jupyter_execute -- \
 	  $(JUPYTER_BOOK) build . -W -n --keep-going -q
 
-tests: book
+edition: site
+	@$(RUN) tools/stamps.py edition --inputs $(SITE) lang tools/translate.py --output _build/html/zh/intro.html \
+	  --remove _build/zh_CN -- $(VPYTHON) tools/translate.py build
+
+tests: book edition
 	@$(RUN) tools/due_tests.py --jobs $(JOBS) $(if $(ALL),--all)

@@ -1,0 +1,129 @@
+"""The pages in Chinese as they are built: what both editions share is the same, and each leads to the other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+import pytest
+import site_checks as check
+from bs4 import BeautifulSoup
+from conftest import SITE
+from edition import catalogue
+from edition.joined import Words, speak
+from playwright.sync_api import Browser
+
+ROOT = Path(__file__).resolve().parents[2]
+LANGUAGE, FOLDER, CODE = "zh_CN", "zh", "zh-CN"
+PAGES = [page for page in catalogue.pages_of(ROOT, LANGUAGE) if page != catalogue.WORDS]
+#: What the pages in Chinese add to a site of 86 MB; the whole edition may add four tenths.
+MOST_ADDED = 0.4
+
+
+def read(name: str) -> BeautifulSoup:
+    return check.parse((SITE / f"{name}.html").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(params=PAGES)
+def pair(request, site) -> tuple[str, BeautifulSoup, BeautifulSoup]:
+    """A page, in English and in Chinese."""
+    if not (site / FOLDER / "intro.html").is_file():
+        pytest.fail("the edition is not built: make book LANGUAGE=zh_CN")
+    return request.param, read(request.param), read(f"{FOLDER}/{request.param}")
+
+
+def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
+    """Return what both editions of a page have alike; addresses as they are from the root of the site."""
+    [article] = page.select("article.bd-article")
+
+    def from_root(address: str) -> str:
+        return address if re.match(r"[a-z]+:", address) else normpath(join(dirname(name), address)).removeprefix("zh/")
+
+    return {
+        "formulas": sorted(math.get_text() for math in article.select("math")),
+        "code": [e.get_text() for e in article.select("pre, code") if not e.find_parent("details", class_="citation")],
+        "ids": [str(e["id"]) for e in article.select("[id]")],
+        "links": sorted(from_root(str(a["href"])) for a in article.select("a[href]")),
+        "pictures": [from_root(str(image["src"])) for image in article.select("img[src]")],
+        "marks": [" ".join(e["class"]) for e in article.select(".mark")],
+    }
+
+
+def test_both_editions_share_formulas_code_links_ids_and_pictures(pair):
+    name, english, chinese = pair
+    before, after = shared(english, name), shared(chinese, f"{FOLDER}/{name}")
+    for kind, found in before.items():
+        assert after[kind] == found, kind
+    assert before["links"] and before["ids"]
+
+
+def test_a_page_that_lost_a_formula_is_noticed():
+    name = "read/note"
+    page = read(f"{FOLDER}/{name}")
+    page.select("article math")[3].decompose()
+    assert shared(page, f"{FOLDER}/{name}")["formulas"] != shared(read(name), name)["formulas"]
+
+
+def test_nothing_of_a_page_is_left_in_english(pair):
+    words = Words(catalogue.of_words(ROOT, LANGUAGE))
+    pair[2].select_one("a.other-edition").decompose()  # it speaks to readers of English
+    assert speak(pair[2], words) == []
+    assert "More in" in speak(check.parse("<article><p>More in</p></article>"), Words({}))
+
+
+def test_each_edition_names_the_other(pair):
+    name, english, chinese = pair
+    assert (english.html["lang"], chinese.html["lang"]) == ("en", CODE)
+    for page, there, code in ((english, f"{FOLDER}/{name}", CODE), (chinese, name, "en")):
+        [switch] = page.select("header a.other-edition, .article-header-buttons > a.other-edition")
+        here = name if page is english else f"{FOLDER}/{name}"
+        assert normpath(join(dirname(here), str(switch["href"]))) == f"{there}.html" and switch["hreflang"] == code
+        alternates = {str(e["hreflang"]): str(e["href"]) for e in page.select("link[rel=alternate][hreflang]")}
+        assert alternates.keys() == {"en", CODE}
+        assert alternates["en"].endswith(f"/{name}.html") and alternates[CODE].endswith(f"/{FOLDER}/{name}.html")
+    assert not chinese.select('span[lang="zh"]'), "a page in Chinese says it once"
+    assert re.search("[\u4e00-\u9fff]", chinese.title.get_text())
+
+
+def test_every_link_of_a_page_leads_somewhere(pair):
+    name, _, page = pair
+    here = f"{FOLDER}/{name}"
+    for element in page.select("[href], [src]"):
+        address = str(element.get("href") or element.get("src")).partition("#")[0].partition("?")[0]
+        if address and not re.match(r"[a-z]+:", address):
+            assert (SITE / normpath(join(dirname(here), address))).exists(), address
+
+
+def test_the_edition_adds_little(site):
+    added = sum(p.stat().st_size for p in (site / FOLDER).rglob("*") if p.is_file())
+    whole = sum(p.stat().st_size for p in site.rglob("*") if p.is_file())
+    assert 0 < added < MOST_ADDED * (whole - added)
+
+
+def test_the_first_page_follows_the_language_once(browser: Browser, address):
+    context = browser.new_context(locale="zh-CN")
+    page = context.new_page()
+    page.goto(f"{address}intro.html")
+    page.wait_for_url("**/zh/intro.html")
+    page.locator("a.other-edition").click()
+    page.wait_for_url(lambda url: url.endswith("/intro.html") and "/zh/" not in url)
+    page.reload()
+    page.wait_for_timeout(300)
+    assert "/zh/" not in page.url, "a choice is remembered"
+    context.close()
+    for locale, name in (("de-DE", "intro"), ("zh-CN", "read/note")):
+        context = browser.new_context(locale=locale)
+        page = context.new_page()
+        page.goto(f"{address}{name}.html")
+        page.wait_for_timeout(300)
+        assert "/zh/" not in page.url, "nobody is led on from elsewhere, or against his language"
+        context.close()
+
+
+def test_the_switch_keeps_the_place(browser: Browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}read/section-5-1.html#p-5.1.4-2")
+    page.locator("a.other-edition").click()
+    page.wait_for_url("**/zh/read/section-5-1.html#p-5.1.4-2")
+    page.close()
