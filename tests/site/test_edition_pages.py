@@ -43,7 +43,7 @@ def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
     return {
         "formulas": sorted(math.get_text() for math in article.select("math")),
         "code": [e.get_text() for e in article.select("pre, code") if not e.find_parent("details", class_="citation")],
-        "ids": [str(e["id"]) for e in article.select("[id]")],
+        "ids": [str(e["id"]) for e in article.select("[id]") if not re.fullmatch(r"id\d+", str(e["id"]))],
         "links": sorted(from_root(str(a["href"])) for a in article.select("a[href]")),
         "pictures": [from_root(str(image["src"])) for image in article.select("img[src]")],
         "marks": [" ".join(e["class"]) for e in article.select(".mark")],

@@ -89,8 +89,12 @@ def faults_of(text: str, source: Source, claims: Iterable[Claim]) -> Iterator[st
     equations: dict[str, list[str]] = {passage.place: [] for passage in here}
     for row in source.rows:
         equations.setdefault(_paragraph(row.at), []).extend(row.equations)
+    claimed: dict[str, set[str]] = {passage.place: set() for passage in here}
+    for claim in known.values():
+        for place in claim.places:
+            claimed.setdefault(_paragraph(place), set()).add(claim.id)
     for passage in here:
-        wanted = {claim.id for claim in known.values() if passage.place in map(_paragraph, claim.places)}
+        wanted = claimed[passage.place]
         yield from (f"{passage.place}: {problem}" for problem in _marks(passage, wanted, known))
         missing = [number for number in equations[passage.place] if number not in passage.equations]
         yield from (f"{passage.place}: does not show equation ({number})" for number in missing)
