@@ -125,7 +125,9 @@ def merge(path: Path, wanted: list[str], language: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         # Without dates and places: a line changes when its message does.
-        write_po(file, catalogue, width=0, omit_header=True, no_location=True, include_previous=True)
+        write_po(
+            file, catalogue, width=0, omit_header=True, no_location=True, include_previous=True, ignore_obsolete=True
+        )
 
 
 def translated_page(path: Path, translate: Callable[[str], str]) -> str:

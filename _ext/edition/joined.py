@@ -12,9 +12,12 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
+from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString
+from bs4.formatter import HTMLFormatter
+from pages.chinese import book_font, with_own_font
 
 from .faults import HAN
 
@@ -99,6 +102,11 @@ def speak(page: BeautifulSoup, words: Words) -> list[str]:
     return left
 
 
+def parsed(html: str) -> BeautifulSoup:
+    """Return the elements of a page."""
+    return BeautifulSoup(html, "html.parser")
+
+
 def only(page: BeautifulSoup, selector: str) -> Tag:
     """Return the one element of a page that a selector finds."""
     [found] = page.select(selector)
@@ -166,26 +174,39 @@ def alike(one: Path, other: Path) -> bool:
     return not one.is_file() or (other.is_file() and one.read_bytes() == other.read_bytes())
 
 
-def named(page: BeautifulSoup, name: str, language: str, base: str, here: bool) -> None:
-    """Have a page name its other edition: a link in the header, and the addresses of both in the head."""
+#: What `named` writes into a page, so that it is written once.
+_NAMED = re.compile(r'<link rel="alternate" hreflang="[^>]*>\n|<a class="btn btn-sm other-edition".*?</a>\n')
+_HEADER = '<div class="article-header-buttons">'
+
+
+def named(html: str, name: str, language: str, base: str, here: bool) -> str:
+    """Return a page that names its other edition: a link in the header, and the addresses of both in the head.
+
+    base : the address at which the site is published.
+    here : whether this is the page of the edition, and not the English one.
+    """
     folder, code = FOLDERS[language], CODES[language]
-    for old in page.select("a.other-edition, link[rel=alternate][hreflang]"):
-        old.decompose()
-    for which, address in (("en", f"{base}{name}.html"), (code, f"{base}{folder}/{name}.html")):
-        link = page.new_tag("link", rel="alternate", hreflang=which, href=address)
-        if which == code and name == "intro" and not here:
-            link["data-begins"] = ""
-        only(page, "head").append(link)
-    says, title = SAYS["en" if here else language]
-    other = (
-        relpath(f"{name}.html", join(folder, dirname(name)))
-        if here
-        else relpath(f"{folder}/{name}.html", dirname(name) or ".")
+    addresses = {"en": f"{base}{name}.html", code: f"{base}{folder}/{name}.html"}
+    begins = {code} if name == "intro" and not here else set()  # the first page leads on who reads the language
+    head = "".join(
+        f'<link rel="alternate" hreflang="{which}" href="{address}"{" data-begins" if which in begins else ""}>\n'
+        for which, address in addresses.items()
     )
-    switch = page.new_tag("a", href=other, title=title, hreflang="en" if here else code, lang="en" if here else code)
-    switch["class"] = "btn btn-sm other-edition"
-    switch.string = says
-    only(page, ".article-header-buttons").insert(0, switch)
+    says, title = SAYS["en" if here else language]
+    other, goal = ("en", f"{name}.html") if here else (code, f"{folder}/{name}.html")
+    address = relpath(goal, dirname(f"{folder}/{name}" if here else name) or ".")
+    about = f'href="{address}" title="{title}" hreflang="{other}" lang="{other}"'
+    switch = f'\n<a class="btn btn-sm other-edition" {about}>{says}</a>\n'
+    html = _NAMED.sub("", html)
+    return html.replace("</head>", f"{head}</head>", 1).replace(_HEADER, _HEADER + switch, 1)
+
+
+class InOrder(HTMLFormatter):
+    """Write attributes in the order in which they stand."""
+
+    def attributes(self, tag: Tag) -> list[tuple[str, Any]]:
+        """Return the attributes of an element."""
+        return list(tag.attrs.items())
 
 
 def join_editions(
@@ -200,20 +221,20 @@ def join_editions(
     """
     words, folder, left = Words(known), FOLDERS[language], {}
     shutil.rmtree(site / folder, ignore_errors=True)
+    font = book_font()
     for name in finished:
-        english = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
-        page = BeautifulSoup((own / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+        here, english = f"{folder}/{name}", (site / f"{name}.html").read_text(encoding="utf-8")
+        own_text = (own / f"{name}.html").read_text(encoding="utf-8")
+        page = parsed(own_text.replace(f"{base}{name}.html", f"{base}{here}.html"))
         only(page, "html")["lang"] = CODES[language]
-        same_ids(page, english, name)
-        found = speak(page, words)
-        if found:
+        same_ids(page, parsed(english), name)
+        if found := speak(page, words):
             left[name] = list(dict.fromkeys(found))
         mark_latin(page)
         led(page, name, finished, site, folder, own)
-        named(page, name, language, base, here=True)
-        target = site / folder / f"{name}.html"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(str(page), encoding="utf-8")
-        named(english, name, language, base, here=False)
-        (site / f"{name}.html").write_text(str(english), encoding="utf-8")
+        for address, html in ((here, page.decode(formatter=InOrder())), (name, english)):
+            target = site / f"{address}.html"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            html = named(html, name, language, base, address == here)
+            target.write_text(with_own_font(html, font, site, address.count("/"))[0], encoding="utf-8")
     return left

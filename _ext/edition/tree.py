@@ -49,4 +49,6 @@ def configure(path: Path, language: str) -> None:
     """Have Sphinx write its own words in the language."""
     settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     settings["sphinx"]["config"]["language"] = language
+    # What has a number is named in English, as the extensions expect; its name is among the words of the edition.
+    settings["sphinx"]["config"]["numfig_format"] = {"figure": "Fig. %s", "table": "Table %s"}
     path.write_text(yaml.safe_dump(settings, allow_unicode=True, sort_keys=False), encoding="utf-8")

@@ -69,21 +69,38 @@ def with_font(page: str, address: str, characters: set[int]) -> str:
     return page.replace("</head>", f'<style class="han">@font-face{{{face}}}</style>\n</head>', 1)
 
 
+def with_own_font(page: str, font: bytes, site: Path, depth: int) -> tuple[str, str]:
+    """Return a page with a font of the characters that it has, and the font's name, "" where it has none.
+
+    font : the font of the book.
+    site : where the site is, which gets the page's font.
+    depth : in how many folders of the site the page is.
+    """
+    page = _STYLE.sub("", page)
+    characters = fonts.han_characters([_SHOWN.sub("", page)])
+    if not characters:
+        return page, ""
+    name = hashlib.sha256(font + repr(sorted(characters)).encode()).hexdigest()[:12] + ".woff2"
+    if not (site / FONTS / name).is_file():
+        whole = TTFont(io.BytesIO(font), recalcTimestamp=False)
+        fonts.cut(whole, characters, "Book Han", site / FONTS / name, ("locl",))
+    return with_font(page, f"{'../' * depth}{(FONTS / name).as_posix()}", characters), name
+
+
+def book_font() -> bytes:
+    """Return the font with all Chinese characters of the book."""
+    return (fonts.TARGET / "book-han.woff2").read_bytes()
+
+
 def give_fonts(app: Sphinx, exception: Exception | None) -> None:
     """Write the fonts of the pages that have Chinese, and leave none that no page has."""
-    font, out, used = (fonts.TARGET / "book-han.woff2").read_bytes(), Path(app.outdir), set()
+    font, out, used = book_font(), Path(app.outdir), set()
     for path in pages_of(app, exception):
-        page = _STYLE.sub("", path.read_text(encoding="utf-8"))
-        characters = fonts.han_characters([_SHOWN.sub("", page)])
-        if not characters:
-            continue
-        name = hashlib.sha256(font + repr(sorted(characters)).encode()).hexdigest()[:12] + ".woff2"
-        used.add(name)
-        if not (out / FONTS / name).is_file():
-            whole = TTFont(io.BytesIO(font), recalcTimestamp=False)
-            fonts.cut(whole, characters, "Book Han", out / FONTS / name, ("locl",))
-        above = "../" * (len(path.relative_to(out).parts) - 1)
-        path.write_text(with_font(page, f"{above}{(FONTS / name).as_posix()}", characters), encoding="utf-8")
+        page = path.read_text(encoding="utf-8")
+        changed, name = with_own_font(page, font, out, len(path.relative_to(out).parts) - 1)
+        if name:
+            path.write_text(changed, encoding="utf-8")
+            used.add(name)
     for left in set((out / FONTS).glob("*")) if used else ():
         if left.name not in used:
             left.unlink()

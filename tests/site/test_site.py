@@ -42,7 +42,9 @@ def ids(path: Path) -> Counter[str]:
 
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[str, BeautifulSoup]:
-    return {p.relative_to(site).as_posix(): read(p) for p in sorted(site.rglob("*.html")) if "_static" not in p.parts}
+    """The pages in English; `test_edition_pages` compares the others with them."""
+    found = {p.relative_to(site): p for p in sorted(site.rglob("*.html")) if not {"_static", "zh"} & set(p.parts)}
+    return {name.as_posix(): read(path) for name, path in found.items()}
 
 
 @pytest.fixture(scope="module")
