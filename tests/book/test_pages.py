@@ -93,6 +93,8 @@ def test_a_poor_picture_is_noticed(picture: str, good: bool) -> None:
 
 #: Where a link leads whose text has no word of the page: what "it" is, and names that two pages share.
 KNOWN = {
+    "README: 中文说明": "README.zh-CN.md",
+    "README.zh-CN: English": "README.md",
     "MIT": "LICENSE",
     "CC BY 4.0": "LICENSE-TEXT",
     "a second book": "examples/least_squares/README.md",
