@@ -32,8 +32,9 @@ function markScrolling(root) {
       e.tabIndex = 0;
       if (!e.matches("li, td, table")) e.setAttribute("role", "group");
       e.setAttribute("aria-label", name);
-    } else if (/, scrolls( sideways)?$/.test(e.getAttribute("aria-label"))) {
-      for (const attribute of ["tabindex", "role", "aria-label"]) e.removeAttribute(attribute);
+      e.dataset.scrolls = "";
+    } else if ("scrolls" in e.dataset) {
+      for (const attribute of ["tabindex", "role", "aria-label", "data-scrolls"]) e.removeAttribute(attribute);
     }
   }
 }

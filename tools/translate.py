@@ -27,17 +27,16 @@ LANGUAGES = ("zh_CN",)
 def merge(language: str, pages: Sequence[str]) -> int:
     """Write the catalogues of pages anew, and list those that are not complete."""
     for page in pages:
-        wanted = catalogue.messages(catalogue.source_of(ROOT, page))
-        catalogue.merge(catalogue.path_of(ROOT, language, page), wanted, language)
+        catalogue.merge(ROOT, language, page)
         found = catalogue.of_page(ROOT, language, page)
         if not found.complete:
-            print(f"{page}: {len(found.missing)} missing, {len(found.stale)} stale, of {len(wanted)}")
+            print(f"{page}: {len(found.missing)} missing, {len(found.stale)} stale, of {len(found.known)}")
     return 0
 
 
 def check(language: str, pages: Sequence[str]) -> int:
     """Say what is wrong with the translations of pages."""
-    found = [fault for page in pages if page != catalogue.WORDS for fault in rules.faults_of(ROOT, language, page)]
+    found = [fault for page in pages for fault in rules.faults_of(ROOT, language, page)]
     print(*found, sep="\n")
     return int(bool(found))
 
@@ -57,9 +56,9 @@ def build(language: str) -> int:
 def join(language: str, finished: Sequence[str]) -> int:
     """Put the built edition into the site; say what its pages still say in English."""
     own, site = (ROOT / "_build" / part / "html" for part in (f"{language}/_build", "."))
-    known = catalogue.of_words(ROOT, language)
+    known, in_scripts = (catalogue.of_words(ROOT, language, name) for name in (catalogue.WORDS, catalogue.SCRIPTS))
     repository = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
-    left = joined.join_editions(site, own, finished, known, language, site_of(repository))
+    left = joined.join_editions(site, own, finished, known, in_scripts, language, site_of(repository))
     for text in dict.fromkeys(text for texts in left.values() for text in texts):
         print(f"not translated: {text}")
     return int(bool(left))
@@ -76,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     pages = options.pages or catalogue.pages_of(ROOT, options.language)
     if options.what == "merge":
-        return merge(options.language, [page for page in pages if page != catalogue.WORDS])
+        return merge(options.language, pages)
     if options.what == "check":
         return check(options.language, pages)
     return build(options.language)

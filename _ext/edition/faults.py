@@ -19,7 +19,8 @@ _CODE = re.compile(r"`[^`]+`")
 _ROLE = re.compile(r"\{([\w:-]+)\}`([^`]+)`")
 _TARGET = re.compile(r"\]\(([^()\s]+)\)")
 _FILLED = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
-_NUMBER = re.compile(r"\d+(?:\.\d+)*")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)*)(?: ?(million|billion|万|亿))?")
+_SIZES = {"million": 10**6, "billion": 10**9, "万": 10**4, "亿": 10**8}
 #: A mark of half width beside a Han character, on either side.
 _HALF = re.compile(rf"(?<=[{HAN}])[,;:?!()]|[,;:?!()](?=[{HAN}])|(?<=[{HAN}])\.(?!\d)")
 #: Marks with which no line begins.
@@ -42,7 +43,7 @@ def _code(text: str) -> list[str]:
 def _numbers(text: str) -> list[str]:
     for pattern in (_FILLED, _FORMULA, _ROLE, _CODE, _TARGET):
         text = pattern.sub(" ", text)
-    return _NUMBER.findall(text)
+    return [f"{float(digits) * _SIZES[size]:.12g}" if size else digits for digits, size in _NUMBER.findall(text)]
 
 
 def _marks(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from posixpath import dirname, join, normpath, relpath
 from typing import Any
 
@@ -18,7 +18,9 @@ from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString
 from bs4.formatter import HTMLFormatter
 from pages.chinese import book_font, with_own_font
+from search import packed, unpacked
 
+from . import scripts
 from .faults import HAN
 
 #: The folder of an edition in the site, its language as pages say it, and what the link to each edition says.
@@ -134,39 +136,81 @@ def same_ids(page: BeautifulSoup, english: BeautifulSoup, name: str) -> dict[str
     return changed
 
 
-def led(page: BeautifulSoup, name: str, finished: Sequence[str], site: Path, folder: str, own: Path) -> None:
-    """Lead every link of a page to where its target is: beside the page, or in the English edition.
+class Files:
+    """The files of a built edition that its pages load: what differs from the English file is kept beside it.
 
-    own : the built edition, from which files are taken that the site does not have.
+    site, own : the built English pages, and the built edition.
+    folder : of the edition in the site; it also marks the names of its files, as in ``terms.zh.js``.
+    finished : the pages of the edition.
+    words : what a script says, in the language of the edition.
     """
 
-    def moved(address: str) -> str:
+    def __init__(self, site: Path, own: Path, folder: str, finished: Sequence[str], words: Mapping[str, str]) -> None:
+        self.site, self.own, self.folder, self.words = site, own, folder, words
+        self.finished = frozenset(finished)
+        self.differing = {}
+        for path in sorted(path for path in (own / "_static").rglob("*") if path.is_file()):
+            name = path.relative_to(own).as_posix()
+            there = site / name
+            if there.is_file() and there.read_bytes() != path.read_bytes():
+                self.differing[name] = self._marked(name)
+                there = site / self.differing[name]
+            if not there.is_file():
+                there.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, there)
+        self._basenames = {Path(one).name: Path(other).name for one, other in self.differing.items()}
+        self._said: dict[str, str] = {}
+
+    def _marked(self, name: str) -> str:
+        path = PurePosixPath(name)
+        return path.with_name(f"{path.stem}.{self.folder}{path.suffix}").as_posix()
+
+    def script(self, name: str) -> str:
+        """Return the name of a script whose words are those of the edition: its own, or that of a copy."""
+        if name not in self._said:
+            there = self.differing.get(name, name)
+            text = (self.site / there).read_text(encoding="utf-8")
+            said = scripts.in_language(text, {**self._basenames, **self.words})
+            if said != text:
+                there = self._marked(name)
+                (self.site / there).write_text(said, encoding="utf-8")
+            self._said[name] = there
+        return self._said[name]
+
+    def led(self, page: BeautifulSoup, name: str) -> None:
+        """Lead every link of a page to where its target is: beside the page, or in the English edition."""
+        for attribute in ("href", "src", "data-content_root", "data-entries"):
+            for element in page.select(f"[{attribute}]"):
+                before = str(element[attribute])
+                element[attribute] = self._moved(before, name)
+                if element.name == "a" and element[attribute] != before and ".html" in before:
+                    element["hreflang"] = "en"
+        for script in page.select("script:not([src])"):  # one of the theme's writes a picture
+            if script.string and 'src="' in script.string:
+                script.string = re.sub(r'(?<=src=")[^"]+', lambda found: self._moved(found[0], name), script.string)
+
+    def _moved(self, address: str, name: str) -> str:
+        """Return an address as a page of the edition has to write it."""
         found = re.fullmatch(r"([^?#]*)(.*)", address, re.DOTALL)
         assert found is not None
         path, rest = found[1], found[2]
         if not path or re.match(r"[a-z]+:|//", path):
             return address
         target = normpath(join(dirname(name), path))
-        if target.removesuffix(".html") in finished:
+        if target.removesuffix(".html") in self.finished:
             return address
-        if not target.endswith(".html") and not alike(own / target, site / target):
-            # A name that is free there is as good: fonts and pictures are found beside a style.
-            beside = target if not (site / target).exists() else join(folder, target)
-            (site / beside).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(own / target, site / beside)
+        if target.endswith(".js") and target.startswith("_static/") and (self.site / target).is_file():
+            target = self.script(target)
+        elif target in self.differing:
+            target = self.differing[target]
+        elif not target.endswith(".html") and not alike(self.own / target, self.site / target):
+            # A name that is free there is as good.
+            beside = target if not (self.site / target).exists() else join(self.folder, target)
+            (self.site / beside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(self.own / target, self.site / beside)
             if beside != target:
                 return address
-        return relpath(target, join(folder, dirname(name))) + "/" * path.endswith("/") + rest
-
-    for attribute in ("href", "src", "data-content_root"):
-        for element in page.select(f"[{attribute}]"):
-            before = str(element[attribute])
-            element[attribute] = moved(before)
-            if element.name == "a" and element[attribute] != before and ".html" in before:
-                element["hreflang"] = "en"
-    for script in page.select("script:not([src])"):  # one of the theme's writes a picture
-        if script.string and 'src="' in script.string:
-            script.string = re.sub(r'(?<=src=")[^"]+', lambda found: moved(found[0]), script.string)
+        return relpath(target, join(self.folder, dirname(name))) + "/" * path.endswith("/") + rest
 
 
 def alike(one: Path, other: Path) -> bool:
@@ -201,6 +245,22 @@ def named(html: str, name: str, language: str, base: str, here: bool) -> str:
     return html.replace("</head>", f"{head}</head>", 1).replace(_HEADER, _HEADER + switch, 1)
 
 
+#: The page of the search, and what it loads from beside itself.
+SEARCH, FOUND = "search", "_static/finding-data.js"
+
+
+def find_in_edition(site: Path, folder: str, found: str, finished: Sequence[str]) -> None:
+    """Give the search of the edition its index; pages that are not translated are found in English.
+
+    found : the edition's index as it was built, which is taken from there.
+    """
+    data = unpacked((site / found).read_text(encoding="utf-8"))
+    data["pages"] = [[name if name in finished else f"../{name}", title] for name, title in data["pages"]]
+    (site / folder / FOUND).parent.mkdir(parents=True)
+    (site / folder / FOUND).write_text(packed(data), encoding="utf-8")
+    (site / found).unlink()
+
+
 class InOrder(HTMLFormatter):
     """Write attributes in the order in which they stand."""
 
@@ -210,17 +270,26 @@ class InOrder(HTMLFormatter):
 
 
 def join_editions(
-    site: Path, own: Path, finished: Sequence[str], known: Mapping[str, str], language: str, base: str
+    site: Path,
+    own: Path,
+    finished: Sequence[str],
+    known: Mapping[str, str],
+    in_scripts: Mapping[str, str],
+    language: str,
+    base: str,
 ) -> dict[str, list[str]]:
     """Put the finished pages of a built edition into the site; return what each still says in English.
 
     site : the folder of the built English pages.
     own : the folder of the built edition.
-    known : the words of the edition.
+    known : the words of the edition; `in_scripts` those that scripts write.
     base : the address at which the site is published.
     """
     words, folder, left = Words(known), FOLDERS[language], {}
     shutil.rmtree(site / folder, ignore_errors=True)
+    finished = [*finished, SEARCH]
+    files = Files(site, own, folder, finished, in_scripts)
+    find_in_edition(site, folder, files.differing[FOUND], finished)
     font = book_font()
     for name in finished:
         here, english = f"{folder}/{name}", (site / f"{name}.html").read_text(encoding="utf-8")
@@ -231,7 +300,7 @@ def join_editions(
         if found := speak(page, words):
             left[name] = list(dict.fromkeys(found))
         mark_latin(page)
-        led(page, name, finished, site, folder, own)
+        files.led(page, name)
         for address, html in ((here, page.decode(formatter=InOrder())), (name, english)):
             target = site / f"{address}.html"
             target.parent.mkdir(parents=True, exist_ok=True)

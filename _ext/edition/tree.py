@@ -7,11 +7,16 @@ to it is right; `joined` then leads to it in the English edition.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
 
-from . import catalogue
+from linewise.conventions import FILE as CONVENTIONS
+from linewise.conventions import conventions_of
+from linewise.kernel import record
+
+from . import catalogue, files
 
 #: Folders that hold pages, or what belongs to them; everything else is linked to.
 FOLDERS = ("chapters", "gallery", "guide", "ledger", "practice", "read", "reference")
@@ -35,14 +40,46 @@ def write(root: Path, language: str, target: Path) -> list[str]:
             shutil.copy2(entry, target / entry.name)
         else:
             (target / entry.name).symlink_to(entry)
-    finished = [page for page in catalogue.pages_of(root, language) if page != catalogue.WORDS]
-    finished = [page for page in finished if catalogue.of_page(root, language, page).complete]
+    finished = [page for page in catalogue.pages_of(root, language) if catalogue.of_page(root, language, page).complete]
+    named: dict[str, str] = {}
     for page in finished:
-        source = catalogue.source_of(root, page)
-        text = catalogue.translated_page(source, catalogue.of_page(root, language, page))
-        (target / source.relative_to(root)).write_text(text, encoding="utf-8")
+        translation = catalogue.of_page(root, language, page)
+        for source in files.of_page(root, page):
+            text = files.in_language(source, translation)
+            (target / source.relative_to(root)).write_text(text, encoding="utf-8")
+            if source.suffix == ".ipynb":
+                named |= files.digests(source.read_text(encoding="utf-8"), text)
+    known = catalogue.of_words(root, language) | catalogue.of_words(root, language, catalogue.ENGINE)
+    write_conventions(target / CONVENTIONS, known)
+    write_kernel(root, target, named)
     configure(target / "_config.yml", language)
     return finished
+
+
+def write_conventions(path: Path, words: Mapping[str, str]) -> None:
+    """Have the engine write its own words in the language: cards, places, and what verdicts and reasons mean."""
+    given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for verdict in given["verdicts"].values():
+        verdict["means"] = words.get(verdict["means"], verdict["means"])
+    for grade in given["grades"].values():
+        grade["heading"] = words.get(grade["heading"], grade["heading"])
+    for table in (given.get("reasons", {}), given.get("levels", {})):
+        table |= {name: words.get(means, means) for name, means in table.items()}
+    given["phrases"] = dict(words)
+    path.write_text(yaml.safe_dump(given, allow_unicode=True, sort_keys=False), encoding="utf-8")
+
+
+def write_kernel(root: Path, target: Path, named: Mapping[str, str]) -> None:
+    """Write what a second kernel has proved, by the names that derivations have now: `named`, by the old ones."""
+    known = record.kernel_of(root)
+    if known is not None:
+        path = target / conventions_of(root).kernel
+        path.unlink()  # a link to the original
+        chapters = {
+            chapter: {named.get(key, key): entry for key, entry in entries.items()}
+            for chapter, entries in known.chapters.items()
+        }
+        record.write(record.Kernel(known.prover, chapters), path)
 
 
 def configure(path: Path, language: str) -> None:

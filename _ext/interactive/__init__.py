@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import matplotlib.pyplot as plt
 from docutils import nodes
 from docutils.parsers.rst import directives
-from edition.catalogue import of_words
 from paper.print_book import PRINTERS
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -28,7 +27,6 @@ from attnmath.figures.show import STYLE, encode
 
 from .pictures import FIGURES, WORDS, texts
 
-ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Path(__file__).parent / "assets"
 #: What a page with a figure loads at once, as one file, with the small head that two figures share between its parts.
 PARTS = (
@@ -51,12 +49,13 @@ class InteractiveDirective(SphinxDirective):
             raise self.error(f"interactive: expected one of {', '.join(FIGURES)}, got {kind!r}")
         if "name" not in self.options:
             raise self.error(f"interactive: expected a name to refer to {kind!r} by, such as `:name: fig-play-{kind}`")
-        described = texts()[kind]
-        self.env.note_dependency(str(WORDS))
+        words_of_figures = Path(self.env.srcdir) / WORDS
+        described = texts(words_of_figures)[kind]
+        self.env.note_dependency(str(words_of_figures))
         uri = os.path.relpath(pictures_of(self.env.app), Path(self.env.doc2path(self.env.docname)).parent)
         image = nodes.image(uri=f"{Path(uri).as_posix()}/interactive-{kind}.*", alt=described["alt"])
         said = ["caption", "on_paper"] if self.env.app.builder.name in PRINTERS else ["caption"]
-        caption = " ".join(self.spoken(described[part]) for part in said if part in described)
+        caption = " ".join(described[part] for part in said if part in described)
         words, messages = self.parse_inline(caption, lineno=self.lineno)
         figure = nodes.figure("", image, classes=["interactive", f"interactive-{kind}"])
         figure += nodes.caption(caption, "", *words)
@@ -64,11 +63,6 @@ class InteractiveDirective(SphinxDirective):
         self.set_source_info(figure[1])
         self.add_name(figure)
         return [figure, *messages]
-
-    def spoken(self, words: str) -> str:
-        """Return words in the language of the edition."""
-        language = self.env.config.language
-        return words if language == "en" else of_words(ROOT, language).get(words.strip(), words)
 
 
 def pictures_of(app: Sphinx) -> Path:

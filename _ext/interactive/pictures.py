@@ -1,7 +1,7 @@
 """What an interactive figure shows before anybody moves it: in print, in a PDF, and where no script runs.
 
 Each function draws the state in which the live figure begins, with numbers of the package. Captions and alternative
-texts are in `assets/figures.yml`, and serve the live figure as well.
+texts are in `play.yml` at the root of the book, and serve the live figure as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from attnmath.operator.attention import softmax, softmax_jacobian
 
 from .tables import EPSILON, LENGTHS, Floats, models, tables
 
-WORDS = Path(__file__).parent / "assets" / "figures.yml"
+#: What the figures show, in words: a file of the book.
+WORDS = "play.yml"
 
 #: The state in which each live figure begins; `assets/figures.js` has the same numbers.
 QUERY = 3
@@ -254,7 +255,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 
 
 @cache
-def texts() -> dict[str, dict[str, str]]:
-    """Return alternative text and caption of each figure."""
-    described: dict[str, dict[str, str]] = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
+def texts(path: Path) -> dict[str, dict[str, str]]:
+    """Return alternative text and caption of each figure; `path` is the file of the book that has them."""
+    described: dict[str, dict[str, str]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return described

@@ -17,7 +17,7 @@ from linewise.conventions import conventions_of
 from linewise.derive.display import without_styles
 from linewise.ledger import card
 
-_NEEDED = re.compile(r"\*\*What you need:?\*\*(.*?)(?=\*\*What you get|\n#|\Z)", re.DOTALL)
+_NEEDED = r"\*\*{need}:?\*\*(.*?)(?=\*\*{get}|\n#|\Z)"
 _LINK = re.compile(r"\]\(([^)#\s]+)\.ipynb\)")
 
 
@@ -41,7 +41,9 @@ def opening(path: Path) -> str:
 
 def needed(path: Path, root: Path) -> list[str]:
     """Return the chapters that a chapter's "What you need" links to, as pages below the root, each once."""
-    links = [link for paragraph in _NEEDED.findall(opening(path)) for link in _LINK.findall(paragraph)]
+    say = conventions_of(root).say
+    pattern = re.compile(_NEEDED.format(need=say("What you need"), get=say("What you get")), re.DOTALL)
+    links = [link for paragraph in pattern.findall(opening(path)) for link in _LINK.findall(paragraph)]
     pages = [os.path.relpath(os.path.normpath(path.parent / link), root).replace(os.sep, "/") for link in links]
     return list(dict.fromkeys(pages))
 

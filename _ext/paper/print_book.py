@@ -29,6 +29,8 @@ from sphinx.util import logging
 from sphinx.writers.latex import LaTeXTranslator
 from sphinx_exercise.nodes import is_exercise_node, is_solution_node
 
+from linewise.conventions import conventions_of
+
 logger = logging.getLogger(__name__)
 HERE = Path(__file__).parent / "assets" / "print"
 #: The pages behind the chapters.
@@ -230,10 +232,11 @@ class Solutions(SphinxPostTransform):
                 continue
             for solution in solutions:
                 solution.parent.remove(solution)
-            section = nodes.section("", nodes.title("", "Solutions"), *solutions, ids=["solutions"], names=[])
+            say = conventions_of(self.app.srcdir).say
+            section = nodes.section("", nodes.title("", say("Solutions")), *solutions, ids=["solutions"], names=[])
             section["docname"] = chapter.get("docname", self.env.docname)
             last = [n for n in chapter.children if isinstance(n, nodes.section)]
-            bibliography = last and last[-1][0].astext() == "References"
+            bibliography = last and last[-1][0].astext() == say("References")
             chapter.insert(chapter.index(last[-1]) if bibliography else len(chapter), section)
 
 

@@ -20,6 +20,7 @@ from reference.terms import glossary_of, introduced
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
+from linewise.conventions import conventions_of
 from linewise.ledger.coverage import anchor_of, tags_of
 from linewise.pages.ledger_pages import book_of
 
@@ -103,11 +104,12 @@ def pages_of(app: Sphinx) -> list[str]:
 
 def parts(app: Sphinx, page: str, doctree: nodes.document) -> Iterator[Document]:
     """Yield the parts of a page: from a heading to the next one."""
+    say = conventions_of(app.srcdir).say
     terms = [term for term, places in introduced(app.env).items() if places[:1] == [(page, term.anchor)]]
     for section in filter(titled, doctree.findall(nodes.section)):
         whole = isinstance(section.parent, nodes.document)
         title = heading(section)
-        if title == "References":
+        if title == say("References"):
             continue
         inside = list(own(section))
         said = list(paragraphs(inside))
@@ -116,7 +118,7 @@ def parts(app: Sphinx, page: str, doctree: nodes.document) -> Iterator[Document]
         for node in inside:
             ids.update(node["ids"])
         names = " ; ".join(name for t in terms if t.anchor in ids for name in (*t.english, *t.chinese))
-        kind = "Exercises" if title == "Exercises" else "Part"
+        kind = "Exercises" if title == say("Exercises") else "Part"
         lead = shorten(" ".join(said)[: 2 * SHOWN], SHOWN, placeholder=" …")
         anchor = "" if whole else section["ids"][0]
         yield Document(kind, title, lead, page, anchor, names=names, above=above, text="\n".join(said))

@@ -19,11 +19,13 @@ A book keeps them in ``linewise.yml`` in its folder; what it leaves out is as in
     texts: [guide]                  # further folders whose pages, notebooks and docstrings name places and equations
     lexicon: {table: sources/words.yml, page: words}    # how vague words are read, and which page shows it
     levels: {basic: what a reader has to know}          # how much a chapter asks for, the least first
+    phrases: {"paragraph {number}": "Absatz {number}"}  # what the engine writes into pages, in the book's language
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, cached_property
 from importlib import resources
@@ -70,14 +72,17 @@ class Source:
     equations: str = ""
     read: str = ""
 
-    def names(self, number: str) -> str:
+    def names(self, number: str, phrase: Callable[..., str] = str.format) -> str:
         """Return what a section is called in words.
+
+        phrase : says a template in the language of the book.
 
         >>> Source("essay.yml", "essay", "part", {"0": "opening"}).names("2"), Source("t.yml").names("5.1")
         ('Essay, part 2', 'Section 5.1')
         """
-        words = self.titles.get(number) or f"{self.section} {number}"
-        said = f"{self.places}, {words}" if self.places else words
+        title = self.titles.get(number)
+        words = phrase(title) if title else phrase(f"{self.section} {{number}}", number=number)
+        said = phrase("{source}, {section}", source=phrase(self.places), section=words) if self.places else words
         return said[:1].upper() + said[1:]
 
 
@@ -118,6 +123,17 @@ class Conventions:
     lexicon: Lexicon | None = None
     kernel: str = ""
     levels: dict[str, str] = field(default_factory=dict)
+    phrases: dict[str, str] = field(default_factory=dict)
+
+    def say(self, words: str, /, **places: object) -> str:
+        """Say what the engine writes in the language of the book: words, or a template with what stands in its places.
+
+        >>> german = Conventions((), {}, {}, {}, phrases={"at most {value}": "höchstens {value}"})
+        >>> german.say("at most {value}", value=2)
+        'höchstens 2'
+        """
+        said = self.phrases.get(words, words)
+        return said.format(**places) if places else said
 
     def by_check(self, *checks: str) -> list[str]:
         """Return the verdicts that one of the checks gives."""
@@ -150,7 +166,7 @@ class Conventions:
         'Section 5.1.4'
         """
         source, number = self.source_of(section)
-        return source.names(number)
+        return source.names(number, self.say)
 
     def place(self, place: str) -> str:
         """Return a place, or the section that it is, in words.
@@ -159,9 +175,11 @@ class Conventions:
         ('Section 5.1.4, paragraph 4, sentence 3', 'Section 2, heading', 'Section 2')
         """
         section, *rest = place.split()
-        words = {"p": "paragraph", "s": "sentence"}
-        parts = ["heading" if part == "title" else f"{words[part[0]]} {part[1:]}" for part in rest]
-        return ", ".join([self.section(section), *parts])
+        words, said = {"p": "paragraph {number}", "s": "sentence {number}"}, self.section(section)
+        for part in rest:
+            inner = self.say("heading") if part == "title" else self.say(words[part[0]], number=part[1:])
+            said = self.say("{outer}, {inner}", outer=said, inner=inner)
+        return said
 
     def origin(self, place: str) -> str:
         """Say where a claim comes from.
@@ -170,7 +188,9 @@ class Conventions:
         ('Section 5.1.4, paragraph 4, sentence 4 and elsewhere', 'Our statement')
         """
         first, *others = split_places(place)
-        return "Our statement" if is_own(place) else self.place(first) + (" and elsewhere" if others else "")
+        if is_own(place):
+            return self.say("Our statement")
+        return self.say("{place} and elsewhere", place=self.place(first)) if others else self.place(first)
 
     @cached_property
     def place_pattern(self) -> re.Pattern[str]:
@@ -256,6 +276,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
         "texts": list,
         "kernel": str,
         "levels": dict,
+        "phrases": dict,
     }
     for name, kind in kinds.items():
         if name in given and not isinstance(given[name], kind):
@@ -270,7 +291,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
                 f"{where}: verdicts: {name}: check: expected one of {expected}, got {verdict.check!r}"
             )
     grades = {name: _entry(Grade, entry, f"{where}: grades: {name}") for name, entry in given["grades"].items()}
-    for key in ("reasons", "levels"):
+    for key in ("reasons", "levels", "phrases"):
         for name, what in given.get(key, {}).items():
             _text(what, f"{where}: {key}: {_text(name, f'{where}: {key}')}")
     return Conventions(
@@ -283,6 +304,7 @@ def _read(given: dict[str, Any], where: str) -> Conventions:
         _entry(Lexicon, given["lexicon"], f"{where}: lexicon") if "lexicon" in given else None,
         _text(given.get("kernel", ""), f"{where}: kernel", blank=True),
         given.get("levels", {}),
+        given.get("phrases", {}),
     )
 
 

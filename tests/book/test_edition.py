@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
-from edition import blocks, catalogue, rules, tree
+from edition import blocks, catalogue, files, rules, scripts, tree
 from edition.faults import faults
 from edition.joined import Words
 
+from linewise.derive import display
+from linewise.kernel.record import kernel_of
+from linewise.ledger.card import MIME as CARD
+
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGE = "zh_CN"
-PAGES = [page for page in catalogue.pages_of(ROOT, LANGUAGE) if page != catalogue.WORDS]
+PAGES = catalogue.pages_of(ROOT, LANGUAGE)
 FOLDERS = ("chapters", "gallery", "guide", "ledger", "practice", "read", "reference")
 SOURCES = sorted(p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in (".md", ".ipynb"))
 SOURCES += sorted(ROOT.glob("*.md"))
@@ -64,15 +69,18 @@ def test_a_catalogue_is_what_a_merge_writes(page, tmp_path):
     path = catalogue.path_of(ROOT, LANGUAGE, page)
     copy = tmp_path / "copy.po"
     shutil.copy(path, copy)
-    catalogue.merge(copy, catalogue.messages(catalogue.source_of(ROOT, page)), LANGUAGE)
+    catalogue.merge(ROOT, LANGUAGE, page, copy)
     assert copy.read_bytes() == path.read_bytes()
 
 
 def test_a_message_that_has_changed_is_stale_and_its_page_is_english_again(tmp_path):
     page = "read/note"
-    for name in ("read", "reference", "guide", catalogue.FOLDER):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    for name in ("_config.yml", "intro.md"):
+    shutil.copytree(ROOT / "read", tmp_path / "read")
+    shutil.copytree(ROOT / "chapters" / "sources", tmp_path / "chapters" / "sources")
+    shutil.copytree(ROOT / catalogue.FOLDER / LANGUAGE / "read", tmp_path / catalogue.FOLDER / LANGUAGE / "read")
+    for name in (catalogue.WORDS, catalogue.SCRIPTS, catalogue.ENGINE):
+        shutil.copy(catalogue.path_of(ROOT, LANGUAGE, name), tmp_path / catalogue.FOLDER / LANGUAGE)
+    for name in ("_config.yml", "linewise.yml", "kernel.json"):
         shutil.copy(ROOT / name, tmp_path)
     source = tmp_path / f"{page}.md"
     assert page in tree.write(tmp_path, LANGUAGE, tmp_path / "_build" / "edition")
@@ -80,7 +88,7 @@ def test_a_message_that_has_changed_is_stale_and_its_page_is_english_again(tmp_p
     source.write_text(text.replace("One question runs through", "Two questions run through"), encoding="utf-8")
     path = catalogue.path_of(tmp_path, LANGUAGE, page)
     assert len(catalogue.of_page(tmp_path, LANGUAGE, page).missing) == 1
-    catalogue.merge(path, catalogue.messages(source), LANGUAGE)
+    catalogue.merge(tmp_path, LANGUAGE, page)
     [stale] = catalogue.of_page(tmp_path, LANGUAGE, page).stale
     assert stale.startswith("Two questions run through") and "One question" in path.read_text(encoding="utf-8")
     finished = tree.write(tmp_path, LANGUAGE, tmp_path / "_build" / "edition")
@@ -92,7 +100,99 @@ def test_a_message_that_has_changed_is_stale_and_its_page_is_english_again(tmp_p
 
 def test_a_page_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="expected one of the book, such as read/note, got 'read/nothing'"):
-        catalogue.source_of(ROOT, "read/nothing")
+        files.source_of(ROOT, "read/nothing")
+
+
+# --- notebooks and tables ------------------------------------------------------------------------
+
+
+SCALING = ROOT / "chapters" / "operator" / "scaling.ipynb"
+
+
+def outputs_of(text: str) -> list[dict]:
+    return [o.get("data", {}) for cell in json.loads(text)["cells"] for o in cell.get("outputs", [])]
+
+
+def test_of_a_notebook_words_are_translated_and_code_and_what_it_prints_are_not():
+    before = json.loads(SCALING.read_text(encoding="utf-8"))
+    after = json.loads(files.in_language(SCALING, lambda message: message + " X"))
+    for one, other in zip(before["cells"], after["cells"], strict=True):
+        assert one["cell_type"] == other["cell_type"]
+        if one["cell_type"] == "code":
+            assert one["source"] == other["source"]
+            streams = [[o for o in cell["outputs"] if o["output_type"] == "stream"] for cell in (one, other)]
+            assert streams[0] == streams[1]
+    [card] = [d[CARD] for d in outputs_of(json.dumps(after)) if d.get(CARD, {}).get("claim") == "5.1.4/contribution"]
+    assert card["title"].endswith(" X") and card["scope"].endswith(" X") and not card["place"].endswith(" X")
+    assert all(m.endswith(" X") for e in card["evidence"] for m in e["mistakes"])
+    assert files.in_language(SCALING, str) == json.dumps(before, indent=1, ensure_ascii=False) + "\n"
+
+
+def test_a_card_finds_the_derivation_that_was_translated():
+    text = files.in_language(SCALING, lambda message: message + " X")
+    data = outputs_of(text)
+    chains = [d[display.MIME] for d in data if display.MIME in d]
+    chains += [chain for d in data for chain in d.get(CARD, {}).get("derivations", ())]
+    known = {display.fingerprint(chain) for chain in chains}
+    named = [e["derivation"] for d in data for e in d.get(CARD, {}).get("evidence", ()) if "derivation" in e]
+    assert named and set(named) <= known
+    names = files.digests(SCALING.read_text(encoding="utf-8"), text)
+    assert set(names) <= set(kernel_of(ROOT).derivations) and all(old != new for old, new in names.items())
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("chapters/operator/scaling", "The factor without the division"),
+        ("coverage", "the idea is named query, match, aggregate"),
+        ("reference/glossary", r"Attention whose scores are $q\cdot k/\sqrt{d_k}$."),
+        ("reference/notation", "number of components of a value"),
+        ("guide/routes", "One evening"),
+        ("guide/lexicon", "The word asserts a possibility. Only a proof that there is no case refutes it."),
+        ("play", "A row of the small head, its entropy and its Jacobian."),
+    ],
+)
+def test_a_page_has_the_messages_of_its_tables(page, says):
+    assert says in files.messages(ROOT, page)
+
+
+# --- scripts ---------------------------------------------------------------------------------------
+
+SCRIPTS = [
+    path
+    for folder in ("_static", "_ext", "code/linewise/pages/static")
+    for path in sorted((ROOT / folder).rglob("*.js"))
+    if "vendor" not in path.parts
+]
+#: What looks like words in a script and is none for a reader: selectors, MathML, keys, complaints to authors.
+NO_WORDS = re.compile(
+    r"use strict|Escape|Softmax|Symbol|Equation|Term|Function|Claim|Section|right left|.*(?:[.:\[]|^)[\w-]+[ ,>].*"
+    r"|[a-z, ]*(?:td|tbody|select|table|details)|<m.*|.*(?:expected|MathML Core).*|interactive-.*",
+    re.DOTALL,
+)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.name)
+def test_a_script_comes_back_from_its_literals(path):
+    text = path.read_text(encoding="utf-8")
+    assert scripts.translated(text, str) == text
+
+
+def test_all_words_of_scripts_are_translated_and_no_other():
+    known = catalogue.of_words(ROOT, LANGUAGE, catalogue.SCRIPTS)
+    texts = [path.read_text(encoding="utf-8") for path in SCRIPTS]
+    said = dict.fromkeys(message for text in texts for message in scripts.messages(text))
+    assert [message for message in said if message not in known and not NO_WORDS.fullmatch(message)] == []
+    heard: set[str] = set()
+    for text in texts:
+        scripts.translated(text, lambda message: heard.add(message) or message)
+    assert set(known) <= heard
+
+
+def test_what_is_no_literal_stays():
+    quiet = "a = b / c; /* 'Copied' */ // 'Copied'\nif (/'Copied'/.test(x)) "
+    said = scripts.in_language(quiet + "say(`${x ? 'Copied' : `no ${y}`}`, \"Copied\");", {"Copied": "已复制"})
+    assert said == quiet + "say(`${x ? '已复制' : `no ${y}`}`, \"已复制\");"
 
 
 # --- each rule rejects what it is there to reject ------------------------------------------------
@@ -109,6 +209,7 @@ SPOILT = {
     "a formula changed": ("$d_k$", "$d_v$", "formulas"),
     "a sign lost": ("$A$ 的", "的", "formulas"),
     "a number changed": ("32", "23", "numbers"),
+    "a large number in other units": ("32", "32 万", "numbers"),
     "a label changed": ("theorem-rank", "theorem-norm", "links"),
     "a link changed": ("rank.ipynb", "norm.ipynb", "links"),
     "code changed": ("`E`", "`F`", "code"),

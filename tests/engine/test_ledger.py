@@ -582,6 +582,49 @@ def test_evidence_reads_as_written() -> None:
     )
 
 
+#: What the engine writes into a card, in another language.
+GERMAN = {
+    "{of}: {count} values, observed {observed}, expected {expected}; {within}.":
+        "{of}: {count} Werte, {observed} statt {expected}; {within}.",
+    "{least} to {greatest}": "{least} bis {greatest}",
+    "they agree exactly ({because})": "sie sind gleich ({because})",
+    "The same check rejects {mistakes}.": "Dieselbe Probe verwirft {mistakes}.",
+    "{one} and {last}": "{one} und {last}",
+    "proved": "bewiesen",
+    "Scope:": "Umfang:",
+    "section {number}": "Abschnitt {number}",
+    "paragraph {number}": "Absatz {number}",
+    "{place}:": "{place} -",
+    "Assumed: {taken}.": "Angenommen: {taken}.",
+    "A common mistake, rejected": "Ein Fehler, verworfen",
+}  # fmt: skip
+
+
+def test_a_card_speaks_the_language_of_its_book() -> None:
+    german = dataclasses.replace(standard(), phrases=GERMAN)
+    counted = agreement([1, 2], [1, 2], tolerance=0, because="Anzahlen", mistake=("alles", 3), of="die Zeilen")
+    assert sentences.markup(counted.record(), german.say) == (
+        "Die Zeilen: 2 Werte, 1 bis 2 statt 1 bis 2; sie sind gleich (Anzahlen). Dieselbe Probe verwirft alles (3)."
+    )
+    chain = {
+        "name": "", "mistakes": [{"name": "falsch", "line": 1, "plain": "z"}], "assumed": [{"tex": "x>0"}],
+        "lines": [{"plain": "x"}, {"plain": "y", "relation": "=", "rules": ["so"]}],
+    }  # fmt: skip
+    record = {
+        "claim": "2/a", "title": "T", "place": "2 p1 s3", "reading": "R", "verdict": "proved", "scope": "immer",
+        "derivations": [chain],
+        "evidence": [{"kind": "derivation", "name": "N", "steps": 1, "mistakes": ["a", "b"]}],
+    }  # fmt: skip
+    shown = html(record, german)
+    for words in (
+        ">bewiesen</strong>", "Abschnitt 2, Absatz 1, sentence 3 -</strong> R", "<strong>Umfang:</strong> immer",
+        r"Angenommen: \(x&gt;0\).", ">Ein Fehler, verworfen</summary>", "Dieselbe Probe verwirft a und b.",
+    ):  # fmt: skip
+        assert words in shown, words
+    assert "verdict-proved" in shown and "bewiesen" not in html(record, standard())
+    assert "Scope" not in latex(record, german) and "Scope" in plain(record)
+
+
 def test_a_counterexample_reads_as_written_and_in_formulas() -> None:
     shown = counterexample(
         lambda n, xs: sp.sqrt(n) + sum(xs), {"n": 2, "xs": np.asarray([0, 1])}, "<", 2, instead=lambda n, xs: n + 1,

@@ -30,10 +30,15 @@
     const address = ({ page, anchor }) => `${Finding.pages[page][0]}.html${anchor && `#${encodeURIComponent(anchor)}`}`;
     const title = ({ page }) => Finding.pages[page][1];
 
+    /* What a kind of result is called. */
+    const called = {
+        Equation: "an equation", Term: "a term", Function: "a function", Claim: "a claim", Symbol: "a symbol", Section: "a section",
+    };
+
     const entry = (found, words) => {
         const item = element("li");
         item.append(element("a", found.title, { href: address(found) }));
-        item.append(element("span", ` ${found.kind}, in ${title(found)}`, { class: "search-kind" }), excerpt(found.about, words));
+        item.append(element("span", ` ${called[found.kind]}, in ${title(found)}`, { class: "search-kind" }), excerpt(found.about, words));
         return item;
     };
 
@@ -42,7 +47,7 @@
         const item = element("li");
         const whole = title(first);
         item.append(element("a", whole === first.title ? whole : `${whole} › ${first.title}`, { href: address(first) }));
-        if (first.kind === "Claim") item.append(element("span", " Claim", { class: "search-kind" }));
+        if (first.kind === "Claim") item.append(element("span", " a claim", { class: "search-kind" }));
         item.append(excerpt(first.about, words));
         const more = others.filter(({ title }) => title !== first.title).slice(0, most.places);
         if (more.length) {

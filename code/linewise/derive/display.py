@@ -28,7 +28,7 @@ import hashlib
 import html as markup
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sympy as sp
@@ -158,8 +158,10 @@ def latex(record: Record) -> str:
     return f"$$\n{aligned(record)}\n$$" + below
 
 
-def html(record: Record) -> str:
+def html(record: Record, say: Callable[..., str] = str.format) -> str:
     """Return a derivation as HTML: a table of lines and their reasons, and the mistakes folded below.
+
+    say : says a template, such as ``"Assumed: {taken}."``, in the language of the page.
 
     It is legible wherever a notebook is shown: the table aligns its columns without a style sheet, the few inline
     styles undo what Jupyter does to tables of numbers, and colours are those of the text around. A page that has a
@@ -178,11 +180,12 @@ def html(record: Record) -> str:
     mistakes, name = record["mistakes"], notation.html_words(record["name"])
     head = f'<div class="derivation-name"><strong>{name}</strong></div>' if name else ""
     wrong = "".join(f"<li>{notation.html_words(m['name'])}: {_typeset(tex_of(m))}</li>" for m in mistakes)
-    summary = f'<summary style="{SUMMARY}">{heading_of(mistakes)}</summary>'
+    summary = f'<summary style="{SUMMARY}">{say(heading_of(mistakes))}</summary>'
     folded = f"<details>{summary}<ul>{wrong}</ul></details>" if wrong else ""
     table = f'<table style="{_TABLE}"><tbody>{"".join(rows)}</tbody></table>'
     taken = "; ".join(rf"\({markup.escape(tex)}\)" for tex in assumptions_of(record))
-    below = f'<div class="derivation-assumed" style="{_ASSUMED}">Assumed: {taken}.</div>' if taken else ""
+    assumed = say("Assumed: {taken}.", taken=taken)
+    below = f'<div class="derivation-assumed" style="{_ASSUMED}">{assumed}</div>' if taken else ""
     if also := notation.html_words(record.get("also", "")):
         below += f'<div class="derivation-also" style="{_ASSUMED}">{also}</div>'
     return f'<div class="derivation {TYPESET}" style="{_BLOCK}">{head}{table}{below}{folded}</div>'

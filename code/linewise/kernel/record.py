@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -25,6 +25,7 @@ from linewise.derive.matrices import Inner
 from linewise.kernel.coq import Goal
 from linewise.kernel.hints import Search
 from linewise.kernel.statement import OutsideError, Statement, entries
+from linewise.ledger.sentences import listed
 
 #: The parts of a displayed derivation that an entry belongs to.
 _LINE = ("plain", "relation", "rules", "reason", "gap")
@@ -188,8 +189,11 @@ class Kernel:
         steps = [step for entry in self.derivations.values() for step in entry["steps"] if "by" not in step]
         return dict(sorted(Counter(step["kind"] for step in steps).items(), key=lambda kind: (-kind[1], kind[0])))
 
-    def sentence(self, record: Mapping[str, Any]) -> str:
-        """Return what a page says of a displayed derivation, with formulas between dollar signs, or ""."""
+    def sentence(self, record: Mapping[str, Any], phrase: Callable[..., str] = str.format) -> str:
+        """Return what a page says of a displayed derivation, with formulas between dollar signs, or "".
+
+        phrase : says a template, such as ``"{said}, if {conditions}"``, in the language of the page.
+        """
         entry = self.derivations.get(digest(record))
         if not entry:
             return ""
@@ -198,22 +202,13 @@ class Kernel:
             return ""
         said = {a["tex"] for a in record.get("assumed", ())}
         needed = dict.fromkeys(tex for k in steps for tex in entry["steps"][k - 1].get("if", ()) if tex not in said)
-        which = "" if len(steps) == len(entry["steps"]) else f": {_steps(steps)}"
-        condition = f", if {_listed([f'${tex}$' for tex in needed])}" if needed else ""
-        return f"Also by {self.prover}{which}{condition}."
-
-
-def _steps(numbers: Sequence[int]) -> str:
-    return f"step {numbers[0]}" if len(numbers) == 1 else f"steps {_listed([str(n) for n in numbers])}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    """Return parts as a list in words.
-
-    >>> _listed(["1", "2", "4"]), _listed(["1"])
-    ('1, 2 and 4', '1')
-    """
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+        found = phrase("Also by {prover}", prover=self.prover)
+        if len(steps) < len(entry["steps"]):
+            which = "{said}: step {numbers}" if len(steps) == 1 else "{said}: steps {numbers}"
+            found = phrase(which, said=found, numbers=listed(map(str, steps), phrase))
+        if needed:
+            found = phrase("{said}, if {conditions}", said=found, conditions=listed((f"${x}$" for x in needed), phrase))
+        return phrase("{said}.", said=found)
 
 
 def kernel_of(folder: str | Path) -> Kernel | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import html as escaping
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -95,6 +96,13 @@ def notes(record: Record) -> list[tuple[str, str]]:
     return [(name, record[field]) for name, field in _NOTES.items() if record.get(field)]
 
 
+def told(record: Record, conventions: Conventions) -> list[tuple[str, str]]:
+    """Return what a card says above its evidence, in the book's language: a place or a name, and words."""
+    say = conventions.say
+    first = (say("{place}:", place=conventions.origin(record["place"])), record["reading"])
+    return [first, *((say(f"{name}:"), say(text)) for name, text in notes(record))]
+
+
 def plain(record: Record) -> str:
     """Return a card as plain text."""
     verdict = f"{record['verdict']}, {record['outcome']}" if record.get("outcome") else record["verdict"]
@@ -121,29 +129,29 @@ def html(record: Record, conventions: Conventions | None = None) -> str:
     The verdict is white on its colour, and the colour is at the left of the card: that can be read on a white page and
     on a black one. A page with a style sheet takes the inline styles out (`linewise.derive.display.without_styles`).
     """
-    shown = "".join(map(display.html, record.get("derivations", ())))
     known = conventions or standard()
+    shown = "".join(display.html(chain, known.say) for chain in record.get("derivations", ()))
     verdict = record["verdict"]
     colour = _COLOURS.get(known.verdicts[verdict].check if verdict in known.verdicts else "", _GREY)
-    outcome = escaping.escape(record.get("outcome", ""))
+    outcome = escaping.escape(known.say(record.get("outcome", "")))
     outcome = f' <strong class="claim-outcome">{outcome}</strong>' if outcome else ""
-    said = "".join(f"<li>{notation.html_words(sentences.markup(parts))}</li>" for parts in record["evidence"])
+    sentence = partial(sentences.markup, phrase=known.say)
+    said = "".join(f"<li>{notation.html_words(sentence(parts))}</li>" for parts in record["evidence"])
+    kinds = ["statement", *(name.split()[-1].lower() for name, _ in notes(record))]
     noted = "".join(
-        f'<p class="claim-{name.split()[-1].lower()}" style="{_PART}"><strong>{name}:</strong> '
-        f"{notation.html_words(text)}</p>"
-        for name, text in notes(record)
+        f'<p class="claim-{kind}" style="{_PART}"><strong>{name}</strong> {notation.html_words(text)}</p>'
+        for kind, (name, text) in zip(kinds, told(record, known), strict=True)
     )
     key, anchor = escaping.escape(record["claim"]), escaping.escape(anchor_of(record["claim"]))
-    title, reading = notation.html_words(record["title"]), notation.html_words(record["reading"])
-    place = known.origin(record["place"])
+    title = notation.html_words(record["title"])
     kind = " ".join(["claim-card", *classes_of(verdict, known), display.TYPESET])
-    badge = f'<strong class="claim-verdict" style="{_BADGE};background:{colour}">{verdict}</strong>'
+    badge = f'<strong class="claim-verdict" style="{_BADGE};background:{colour}">{known.say(verdict)}</strong>'
     name = f'<span class="claim-title">{title}</span> <small class="claim-id" style="opacity:0.8">{key}</small>'
     return shown + "\n".join(
         [
             f'<details class="{kind}" id="{anchor}" style="{_CARD};border-left:0.25em solid {colour}">',
             f'<summary style="{display.SUMMARY}">{badge}{outcome} {name}</summary>',
-            f'<p class="claim-statement" style="{_PART}"><strong>{place}:</strong> {reading}</p>{noted}',
+            noted,
             f'<ul class="claim-evidence" style="{_PART}">{said}</ul></details>',
         ]
     )
@@ -153,10 +161,9 @@ def latex(record: Record, conventions: Conventions | None = None) -> str:
     """Return a card as a paragraph of LaTeX and the list of its evidence, below the derivations that it shows."""
     known = conventions or standard()
     words = notation.latex_words
-    verdict = f"{record['verdict']}, {record['outcome']}" if record.get("outcome") else record["verdict"]
+    verdict = ", ".join(known.say(record[part]) for part in ("verdict", "outcome") if record.get(part))
     head = rf"\textsc{{{verdict}}} \textbf{{{words(record['title'])}}} \texttt{{{words(record['claim'])}}}"
-    said = [(known.origin(record["place"]), record["reading"]), *notes(record)]
-    body = [rf"\textbf{{{name}:}} {words(text)}" for name, text in said]
-    items = [rf"\item {words(sentences.markup(parts))}" for parts in record["evidence"]]
+    body = [rf"\textbf{{{name}}} {words(text)}" for name, text in told(record, known)]
+    items = [rf"\item {words(sentences.markup(parts, known.say))}" for parts in record["evidence"]]
     listed = "\n".join([r"\begin{itemize}", *items, r"\end{itemize}"])
     return "\n\n".join([*map(display.latex, record.get("derivations", ())), head, *body, listed])

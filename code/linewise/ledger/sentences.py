@@ -23,18 +23,34 @@ Parts = Mapping[str, Any]
 #: How a value is said: in plain text, or with its formula between dollar signs.
 Saying = Callable[[Any], str]
 
-_SIDES = {"==": "", "<=": "at most ", ">=": "at least ", "<": "less than ", ">": "more than "}
-_OUTCOMES = {"supported": "supports", "contradicted": "contradicts", "undecided": "leaves open"}
+#: How a sentence is said: a template, and what stands in its places.
+Phrase = Callable[..., str]
+
+_SIDES = {
+    "==": "{value}",
+    "<=": "at most {value}",
+    ">=": "at least {value}",
+    "<": "less than {value}",
+    ">": "more than {value}",
+}
+_OUTCOMES = {
+    "supported": "which the measurement supports",
+    "contradicted": "which the measurement contradicts",
+    "undecided": "which the measurement leaves open",
+}
 
 
 def plain(parts: Parts) -> str:
     """Return what evidence says, in plain sentences."""
-    return _sentence(_SAID[parts["kind"]](parts, value))
+    return _sentence(_SAID[parts["kind"]](parts, value, str.format))
 
 
-def markup(parts: Parts) -> str:
-    """Return what evidence says, with exact values as formulas between dollar signs."""
-    return _sentence(_SAID[parts["kind"]](parts, formula))
+def markup(parts: Parts, phrase: Phrase = str.format) -> str:
+    """Return what evidence says, with exact values as formulas between dollar signs.
+
+    phrase : says a template, such as ``"at most {value}"``, in the language of the book.
+    """
+    return _sentence(_SAID[parts["kind"]](parts, formula, phrase))
 
 
 def value(shown: Any) -> str:
@@ -85,11 +101,11 @@ def measured(parts: Parts, errors: float) -> str:
     'undecided: 0.7 ± 0.1, asked for more than 0.5; 4 standard errors are 0.4'
     """
     observed, margin = parts["observed"], errors * parts["observed"]["standard_error"]
-    asked = f"{_SIDES[parts['relation']]}{value(parts['reference'])}"
+    asked = _SIDES[parts["relation"]].format(value=value(parts["reference"]))
     return f"{parts['outcome']}: {estimate(observed)}, asked for {asked}; {errors:g} standard errors are {margin:.2g}"
 
 
-def numbers(shown: Any) -> str:
+def numbers(shown: Any, phrase: Phrase = str.format) -> str:
     """Say a number to four digits, an estimate, or the range of many numbers.
 
     >>> numbers(0.12345678), numbers({"least": 1.0, "greatest": 2.5}), numbers({"value": 1.0, "standard_error": 0.5})
@@ -97,68 +113,106 @@ def numbers(shown: Any) -> str:
     """
     if not isinstance(shown, Mapping):
         return f"{shown:.4g}"
-    return estimate(shown) if "value" in shown else f"{shown['least']:.4g} to {shown['greatest']:.4g}"
+    if "value" in shown:
+        return estimate(shown)
+    return phrase("{least} to {greatest}", least=f"{shown['least']:.4g}", greatest=f"{shown['greatest']:.4g}")
 
 
-def listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str], phrase: Phrase = str.format) -> str:
     """Join names in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
+    said = ""
+    for name in before:
+        said = phrase("{one}, {next}", one=said, next=name) if said else name
+    return phrase("{one} and {last}", one=said, last=last) if said else last
 
 
-def _derivation(parts: Parts, say: Saying) -> str:
-    subject = f"{parts['name']}: derived" if parts["name"] else "Derived"
-    steps = parts["steps"]
-    lines = "in one verified step" if steps == 1 else f"in {steps} verified steps"
-    return f"{subject} {lines}. The same check rejects {listed(parts['mistakes'])}."
+def _derivation(parts: Parts, say: Saying, phrase: Phrase) -> str:
+    steps = "in one verified step" if parts["steps"] == 1 else "in {steps} verified steps"
+    derived = f"{{name}}: derived {steps}." if parts["name"] else f"Derived {steps}."
+    said = phrase(derived, name=parts["name"], steps=parts["steps"])
+    return _then(said, _rejects(parts["mistakes"], phrase), phrase)
 
 
-def _agreement(parts: Parts, say: Saying) -> str:
-    what = f"{parts['of']}: " if parts["of"] else ""
-    count = f"{parts['count']:,} values, " if "count" in parts else ""
-    told = f"observed {numbers(parts['observed'])}, expected {numbers(parts['expected'])}"
+def _agreement(parts: Parts, say: Saying, phrase: Phrase) -> str:
     tolerance, mistakes = parts["tolerance"], [parts["mistake"], *parts.get("neighbours", ())]
     if isinstance(tolerance, Mapping) and "standard_errors" in tolerance:
-        within = f"to within {tolerance['standard_errors']:g} standard errors"
+        within = phrase("they agree to within {count} standard errors", count=f"{tolerance['standard_errors']:g}")
+    elif tolerance == 0:
+        within = phrase("they agree exactly ({because})", because=parts["because"])
     else:
-        within = f"{'exactly' if tolerance == 0 else f'to within {numbers(tolerance)}'} ({parts['because']})"
-    names = listed(f"{wrong['name']} ({_rejected(wrong, parts['expected'])})" for wrong in mistakes)
-    rejected = f"The same check rejects {names}."
-    return f"{what}{count}{told}; they agree {within}. {rejected}"
+        margin = numbers(tolerance, phrase)
+        within = phrase("they agree to within {margin} ({because})", margin=margin, because=parts["because"])
+    counted = "{count} values, observed {observed}" if "count" in parts else "observed {observed}"
+    told = phrase(
+        f"{{of}}: {counted}, expected {{expected}}; {{within}}." if parts["of"] else
+        f"{counted}, expected {{expected}}; {{within}}.",
+        of=parts["of"],
+        count=f"{parts.get('count', 0):,}",
+        observed=numbers(parts["observed"], phrase),
+        expected=numbers(parts["expected"], phrase),
+        within=within,
+    )  # fmt: skip
+    given = [(wrong["name"], _rejected(wrong, parts["expected"], phrase)) for wrong in mistakes]
+    named = [phrase("{mistake} ({gives})", mistake=name, gives=gives) for name, gives in given]
+    return _then(told, _rejects(named, phrase), phrase)
 
 
-def _rejected(mistake: Parts, expected: Any) -> str:
+def _rejects(mistakes: Iterable[str], phrase: Phrase) -> str:
+    return phrase("The same check rejects {mistakes}.", mistakes=listed(mistakes, phrase))
+
+
+def _then(one: str, other: str, phrase: Phrase) -> str:
+    """Put two sentences after one another."""
+    return phrase("{one} {other}", one=one, other=other)
+
+
+def _rejected(mistake: Parts, expected: Any, phrase: Phrase) -> str:
     """Say what a mistake would have given; where it has the range of the right numbers, how far an entry is off."""
-    given = numbers(mistake["value"])
-    return f"{given}, off by {numbers(mistake['off'])}" if given == numbers(expected) else given
+    given = numbers(mistake["value"], phrase)
+    if given != numbers(expected, phrase):
+        return given
+    return phrase("{given}, off by {off}", given=given, off=numbers(mistake["off"], phrase))
 
 
-def _counterexample(parts: Parts, say: Saying) -> str:
-    place, side = parts.get("where") or instance(parts["at"]), _SIDES[parts["relation"]]
-    said = (
-        f"{parts['of']} is {say(parts['observed'])} at {place}; the sentence requires {side}{say(parts['required'])}."
+def _counterexample(parts: Parts, say: Saying, phrase: Phrase) -> str:
+    side = _SIDES[parts["relation"]]
+    said = phrase(
+        "{of} is {value} at {place}; the sentence requires {required}.",
+        of=parts["of"],
+        value=say(parts["observed"]),
+        place=parts.get("where") or instance(parts["at"]),
+        required=phrase(side, value=say(parts["required"])),
     )
     if "instead" in parts:
-        said += f" The corrected statement gives {side}{say(parts['instead'])}."
+        corrected = phrase(side, value=say(parts["instead"]))
+        said = _then(said, phrase("The corrected statement gives {corrected}.", corrected=corrected), phrase)
     if obeys := parts.get("obeys"):
-        said += f" The sentence does hold at {instance(obeys['at'])}, where the value is {say(obeys['observed'])}."
+        place, kept = instance(obeys["at"]), say(obeys["observed"])
+        holds = phrase("The sentence does hold at {place}, where the value is {value}.", place=place, value=kept)
+        said = _then(said, holds, phrase)
     return said
 
 
-def _observation(parts: Parts, say: Saying) -> str:
-    null, side = parts["null"], {">": "more", "<": "less"}[parts["relation"]]
-    return (
-        f"{parts['of']} is {estimate(parts['observed'])} over {parts['units']}; the sentence asks for {side} than "
-        f"{value(parts['reference'])}, which the measurement {_OUTCOMES[parts['outcome']]}. In the comparison "
-        f"({null['name']}) the value is {estimate(null)}, which would not support the sentence."
+def _observation(parts: Parts, say: Saying, phrase: Phrase) -> str:
+    null, reference = parts["null"], value(parts["reference"])
+    said = phrase(
+        "{of} is {value} over {units}; the sentence asks for {asked}, {outcome}.",
+        of=parts["of"],
+        value=estimate(parts["observed"]),
+        units=parts["units"],
+        asked=phrase(_SIDES[parts["relation"]], value=reference),
+        outcome=phrase(_OUTCOMES[parts["outcome"]]),
     )
+    compared = "In the comparison ({name}) the value is {value}, which would not support the sentence."
+    return _then(said, phrase(compared, name=null["name"], value=estimate(null)), phrase)
 
 
-_SAID: Mapping[str, Callable[[Parts, Saying], str]] = {
+_SAID: Mapping[str, Callable[[Parts, Saying, Phrase], str]] = {
     "derivation": _derivation,
     "agreement": _agreement,
     "counterexample": _counterexample,

@@ -55,20 +55,22 @@ def records_alone(notebook: dict[str, Any]) -> dict[str, Any]:
     return notebook
 
 
-def with_kernel(kind: str, record: dict[str, Any], kernel: Kernel | None) -> dict[str, Any]:
+def with_kernel(
+    kind: str, record: dict[str, Any], kernel: Kernel | None, conventions: Conventions | None = None
+) -> dict[str, Any]:
     """Return the record of a derivation, or of a card that shows some, with what a second kernel says of them."""
     if kernel is None:
         return record
     if kind == card.MIME:
-        chains = [with_kernel(display.MIME, chain, kernel) for chain in record.get("derivations", ())]
+        chains = [with_kernel(display.MIME, chain, kernel, conventions) for chain in record.get("derivations", ())]
         return record | ({"derivations": chains} if chains else {})
-    also = kernel.sentence(record)
+    also = kernel.sentence(record, conventions.say if conventions else str.format)
     return record | ({"also": also} if also else {})
 
 
 def drawn(kind: str, record: dict[str, Any], conventions: Conventions, links: str = "") -> str:
     """Return a record as HTML in the style of the site, with the signs of a book, and links at the end of a card."""
-    plain = card.html(record, conventions) if kind == card.MIME else display.html(record)
+    plain = card.html(record, conventions) if kind == card.MIME else display.html(record, conventions.say)
     html = signs.in_html(display.without_styles(plain))
     return f"{html.removesuffix('</details>')}{links}</details>" if links else html
 
@@ -129,8 +131,9 @@ def read(app: Sphinx, docname: str, source: list[str]) -> None:
     """Hand Sphinx of a notebook's cards and derivations the records, with what a second kernel says of them."""
     if str(app.env.doc2path(docname)).endswith(".ipynb"):
         notebook, kernel = records_alone(json.loads(source[0])), kernel_of(app.srcdir)
+        known = conventions_of(app.srcdir)
         for data in (o.get("data", {}) for cell in notebook["cells"] for o in cell.get("outputs", [])):
-            data |= {kind: with_kernel(kind, data[kind], kernel) for kind in DRAWS if kind in data}
+            data |= {kind: with_kernel(kind, data[kind], kernel, known) for kind in DRAWS if kind in data}
         source[0] = json.dumps(notebook)
 
 

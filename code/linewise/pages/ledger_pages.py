@@ -81,7 +81,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         root = Path(app.srcdir)
         templates.filters |= {"md": markdown, "spoken": conventions_of(root).place, "plain": findable.plain}
-        templates.filters |= {"said": sentences.markup}
+        templates.filters |= {"said": partial(sentences.markup, phrase=conventions_of(root).say)}
         templates.filters |= {
             "title_of": partial(findable.title_of, root),
             "chapters_of": partial(findable.chapters_of, root),

@@ -140,8 +140,11 @@ def items(said: list[str]) -> str:
     return "\n".join([r"\begin{itemize}", *(rf"\item {{}} \sphinxAtStartPar {one}" for one in said), r"\end{itemize}"])
 
 
-def derivation_tex(record: dict[str, Any], encode: Encode) -> str:
-    """Return a derivation: TeX measures the parts of a line, and breaks what is too wide."""
+def derivation_tex(record: dict[str, Any], encode: Encode, say: Callable[..., str] = str.format) -> str:
+    """Return a derivation: TeX measures the parts of a line, and breaks what is too wide.
+
+    say : says a template in the language of the book.
+    """
     first, *rest = record["lines"]
     body = [rf"\derivationname{{{words(record['name'], encode)}}}"] if record["name"] else []
     body += [rf"\derivationleft{{{breakable(display.tex_of(first))}}}"]
@@ -150,25 +153,25 @@ def derivation_tex(record: dict[str, Any], encode: Encode) -> str:
         body.append(rf"\derivationline{{{right}}}{{{words(display.reason_of(line), encode)}}}")
     if taken := display.assumptions_of(record):
         listed = "; ".join(rf"\longformula{{{breakable(tex)}}}" for tex in taken)
-        body.append(used("assumed", f"Assumed: {listed}."))
+        body.append(used("assumed", say("Assumed: {taken}.", taken=listed)))
     if also := record.get("also"):
         body.append(used("assumed", words(also, encode)))
     mistakes = record["mistakes"]
     wrong = [rf"{words(m['name'], encode)}: \longformula{{{breakable(display.tex_of(m))}}}" for m in mistakes]
     if wrong:
         told = f" {wrong[0]}" if len(wrong) == 1 else f"\n{items(wrong)}"
-        body.append(used("mistakes", f"{display.heading_of(mistakes)}:{told}"))
+        body.append(used("mistakes", f"{say(display.heading_of(mistakes))}:{told}"))
     return "\n".join(["", r"\begin{bookderivation}", *body, r"\end{bookderivation}", ""])
 
 
 def card_tex(record: dict[str, Any], encode: Encode, target: str, conventions: Conventions) -> str:
     """Return a card, unfolded, below the derivations that it shows; `target` is where its links lead."""
-    above = [derivation_tex(chain, encode) for chain in record.get("derivations", ())]
-    title = [record["verdict"], record.get("outcome", ""), encode(record["claim"]), target]
+    say = conventions.say
+    above = [derivation_tex(chain, encode, say) for chain in record.get("derivations", ())]
+    title = [say(record["verdict"]), say(record.get("outcome", "")), encode(record["claim"]), target]
     opening = r"\begin{bookcard}" + "".join(f"{{{part}}}" for part in [*title, words(record["title"], encode)])
-    said = [(conventions.origin(record["place"]), record["reading"]), *card.notes(record)]
-    body = [f"\n\\textbf{{{name}:}} {words(text, encode)}\n" for name, text in said]
-    evidence = items([words(sentences.markup(parts), encode) for parts in record["evidence"]])
+    body = [f"\n\\textbf{{{name}}} {words(text, encode)}\n" for name, text in card.told(record, conventions)]
+    evidence = items([words(sentences.markup(parts, say), encode) for parts in record["evidence"]])
     return "\n".join([*above, "", opening, *body, evidence, r"\end{bookcard}", ""])
 
 
@@ -179,7 +182,7 @@ def visit_shown_latex(self: LaTeXTranslator, node: shown) -> None:
         target = self.hypertarget(card.anchor_of(record["claim"]))
         self.body.append(card_tex(record, self.encode, target, conventions_of(self.builder.srcdir)))
     else:
-        self.body.append(derivation_tex(record, self.encode))
+        self.body.append(derivation_tex(record, self.encode, conventions_of(self.builder.srcdir).say))
     raise nodes.SkipNode
 
 
