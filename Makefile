@@ -42,6 +42,9 @@ SITE := chapters read ledger guide gallery reference code linewise.yml kernel.js
         tools/publish.py _config.yml _toc.yml _ext _static references.bib \
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
+# Of the edition in another language: what stands in the names of its files.
+OTHER := $(if $(filter-out en,$(LANGUAGE)),.$(LANGUAGE))
+
 .DEFAULT_GOAL := help
 .PHONY: help book edition translate test due chapter pdf epub release figures serve lab lint format clean execute kernel bench mutants lock environment notebooks site tests hooks links
 
@@ -60,13 +63,13 @@ test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, 
 due: environment ## list the notebooks and tests that are due, and which change makes them so
 	@$(RUN) tools/due.py
 
-pdf: environment notebooks ## typeset the book for paper: _build/pdf/attention-checked.pdf (says which Debian packages it needs)
-	@$(RUN) tools/stamps.py pdf --inputs $(SITE) tools/typeset.py --output _build/pdf/attention-checked.pdf \
-	  --remove _build/pdf _build/print -- $(VPYTHON) tools/typeset.py pdf
+pdf: environment notebooks ## typeset the book for paper: _build/pdf/attention-checked.pdf (says which Debian packages it needs; LANGUAGE=zh_CN)
+	@$(RUN) tools/stamps.py pdf$(OTHER) --inputs $(SITE) $(if $(OTHER),lang) tools/typeset.py \
+	  --output _build/pdf/attention-checked$(OTHER).pdf -- $(VPYTHON) tools/typeset.py pdf $(OTHER:.%=--language %)
 
-epub: environment notebooks ## make an e-book, checked by epubcheck: _build/epub/attention-checked.epub
-	@$(RUN) tools/stamps.py epub --inputs $(SITE) tools/typeset.py --output _build/epub/attention-checked.epub \
-	  --remove _build/epub _build/print -- $(VPYTHON) tools/typeset.py epub
+epub: environment notebooks ## make an e-book, checked by epubcheck: _build/epub/attention-checked.epub (LANGUAGE=zh_CN)
+	@$(RUN) tools/stamps.py epub$(OTHER) --inputs $(SITE) $(if $(OTHER),lang) tools/typeset.py \
+	  --output _build/epub/attention-checked$(OTHER).epub -- $(VPYTHON) tools/typeset.py epub $(OTHER:.%=--language %)
 
 release: book pdf epub ## the files of a version, each checked, in _build/release: wheels, sdists, site, PDF, e-book (TAG=v1.0.0)
 	@$(VPYTHON) -c "import build, twine" 2>/dev/null || { echo "release: installing build and twine"; \

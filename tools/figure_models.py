@@ -16,7 +16,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -149,25 +149,39 @@ def counts(model: str) -> dict[str, int]:
     }  # fmt: skip
 
 
-def caption(choice: Choice, model: str) -> str:
-    """Return the caption of the picture of another model: what it shows, of which heads, and what it does not say."""
+def caption(choice: Choice, model: str, say: Callable[..., str] = str.format) -> str:
+    """Return the caption of the picture of another model: what it shows, of which heads, and what it does not say.
+
+    say : says a template, such as ``"{shows} {heads}, on {texts}. {found}"``, in the language of the page.
+    """
     known = counts(model)
-    short = choice.heads in ("head", "sentence")
-    n = str(known["sentence" if short else "passage"])
-    shows = re.sub(r"\{(d_k|n)\}", lambda found: n if found[1] == "n" else str(known["d_k"]), choice.shows.strip())
-    causal = "" if model == "encoder" else "causal, "
-    name = f"the {model}" + (" of seed 0" if model == "small decoder" else "")
+    n = str(known["sentence" if choice.heads in ("head", "sentence") else "passage"])
+    told = choice.shows.strip() if say is str.format else say(choice.shows.strip())
+    shows = re.sub(r"\{(d_k|n)\}", lambda found: n if found[1] == "n" else str(known["d_k"]), told)
+    width = "width {d_k}" if model == "encoder" else "causal, width {d_k}"
+    size = "{layers} layers of {heads} heads, width {d_k}"
+    name = say(f"the {model} of seed 0" if model == "small decoder" else f"the {model}")
     if choice.heads == "head":
-        who = f"The head is head {known['head']} of layer {known['layer']} of {name} ({causal}width {known['d_k']})"
+        who = "The head is head {head} of layer {layer} of {model} ({about})"
+        about = say(width, **known)
     else:
-        size = f"{known['layers']} layers of {known['heads']} heads, width {known['d_k']}"
-        who = f"The model is {name} ({causal}{size})"
-    length = f"{known['sentence']} and on {known['passage']}" if choice.heads == "both" else n
-    found = f"What the book says of this figure was found with the {choice.book}."
-    return f"{shows} {who}, on {length} {TEXTS[model]}. {found}"
+        who = "The model is {model} ({about})"
+        about = say(size if model == "encoder" else f"causal, {size}", **known)
+    texts = say(
+        "{n} and on {m} " if choice.heads == "both" else "{n} ",
+        n=known["sentence"] if choice.heads == "both" else n,
+        m=known["passage"],
+    ) + say(TEXTS[model])
+    return say(
+        "{shows} {heads}, on {texts}. {found}",
+        shows=shows,
+        heads=say(who, head=known["head"], layer=known["layer"], model=name, about=about),
+        texts=texts,
+        found=say("What the book says of this figure was found with the {model}.", model=say(choice.book)),
+    )
 
 
-def alternative(choice: Choice, model: str) -> str:
+def alternative(choice: Choice, model: str, say: Callable[..., str] = str.format) -> str:
     """Return the alternative text of the picture of another model.
 
     >>> alternative(Choice("", "head", [], seen={"small decoder": "the bars are short."}), "small decoder")
@@ -176,8 +190,9 @@ def alternative(choice: Choice, model: str) -> str:
     'The same figure with the small decoder; the caption says what is drawn.'
     """
     if model in choice.seen:
-        return f"With the {model}: {choice.seen[model]}"
-    return f"The same figure with the {model}; the caption says what is drawn."
+        seen = choice.seen[model].strip()
+        return say("With the {model}: {seen}", model=say(model), seen=seen if say is str.format else say(seen))
+    return say("The same figure with the {model}; the caption says what is drawn.", model=say(model))
 
 
 # --- drawing -----------------------------------------------------------------------------------

@@ -20,6 +20,10 @@ sys.path.append(str(ROOT / "_ext"))
 
 from edition import catalogue, joined, rules, tree  # noqa: E402
 from handout.citation import site_of  # noqa: E402
+from reference.terms import PAGE as GLOSSARY  # noqa: E402
+from reference.terms import read_glossary  # noqa: E402
+
+from linewise.conventions import conventions_of  # noqa: E402
 
 LANGUAGES = ("zh_CN",)
 
@@ -57,11 +61,25 @@ def join(language: str, finished: Sequence[str]) -> int:
     """Put the built edition into the site; say what its pages still say in English."""
     own, site = (ROOT / "_build" / part / "html" for part in (f"{language}/_build", "."))
     known, in_scripts = (catalogue.of_words(ROOT, language, name) for name in (catalogue.WORDS, catalogue.SCRIPTS))
+    known = names_that_stay() | known
     repository = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
     left = joined.join_editions(site, own, finished, known, in_scripts, language, site_of(repository))
     for text in dict.fromkeys(text for texts in left.values() for text in texts):
         print(f"not translated: {text}")
     return int(bool(left))
+
+
+def names_that_stay() -> dict[str, str]:
+    """Return what is English on purpose: the names of terms beside the Chinese ones, and the words of the lexicon."""
+    glossary = read_glossary(ROOT / f"{GLOSSARY}.yml")
+    names = [name for term in glossary.terms for name in term.english]
+    names += [english for _, english in glossary.phrases]
+    table = conventions_of(ROOT).lexicon
+    assert table is not None
+    for word in yaml.safe_load((ROOT / table.table).read_text(encoding="utf-8")).values():
+        names += [", ".join(word.get(part, ())) for part in ("words", "but")]
+    names += [name.replace("'", "\N{RIGHT SINGLE QUOTATION MARK}") for name in names]
+    return {name: name for name in names}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

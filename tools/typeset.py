@@ -22,6 +22,10 @@ from pathlib import Path
 
 import stamps
 
+sys.path.append(str(stamps.ROOT / "_ext"))
+from edition import tree
+from edition.joined import FOLDERS as LANGUAGES
+
 #: What each format needs beside Python: a command or a file of TeX, and the package of Debian that has it.
 NEEDED = {
     "pdf": {
@@ -115,24 +119,36 @@ def strays(text: str) -> list[str]:
     return found
 
 
-def sphinx(builder: Sequence[str]) -> None:
+def work(language: str) -> Path:
+    """Return the folder in which the book is made in a language."""
+    return WORK if language == "en" else WORK.with_name(f"print-{language}")
+
+
+def sphinx(builder: Sequence[str], language: str) -> None:
     """Build with Jupyter Book, strictly, in a folder of its own: pages on paper are not read as the site's are."""
     main = "from jupyter_book.cli.main import main; main()"
-    options = ["-W", "-n", "--keep-going", "-q", "--path-output", str(WORK), *builder]
-    subprocess.run([sys.executable, "-c", main, "build", ".", *options], cwd=stamps.ROOT, check=True)
+    source = stamps.ROOT
+    if language != "en":
+        source = work(language) / "source"
+        tree.write(stamps.ROOT, language, source)
+    options = ["-W", "-n", "--keep-going", "-q", "--path-output", str(work(language)), *builder]
+    subprocess.run([sys.executable, "-c", main, "build", str(source), *options], cwd=stamps.ROOT, check=True)
 
 
-def publish(made: Path) -> Path:
-    """Put a finished file where a reader looks for it."""
-    target = stamps.ROOT / "_build" / made.suffix.removeprefix(".") / f"attention-checked{made.suffix}"
-    stamps.write_atomically(target, made.read_bytes())
-    return target
+def published(kind: str, language: str) -> Path:
+    """Return where a reader looks for a finished file.
+
+    >>> published("pdf", "zh_CN").relative_to(stamps.ROOT).as_posix()
+    '_build/pdf/attention-checked.zh_CN.pdf'
+    """
+    name = "attention-checked" if language == "en" else f"attention-checked.{language}"
+    return stamps.ROOT / "_build" / kind / f"{name}.{kind}"
 
 
-def pdf() -> list[str]:
+def pdf(language: str) -> list[str]:
     """Make the PDF, and return what is wrong with it."""
-    sphinx(["--builder", "latex"])
-    folder = WORK / "_build" / "latex"
+    sphinx(["--builder", "latex"], language)
+    folder = work(language) / "_build" / "latex"
     command = ["latexmk", "-pdfxe", "-interaction=nonstopmode", "-halt-on-error", "-silent", "attention-checked.tex"]
     # Lines of the log are not to be broken, and the date in the file is to be nobody's.
     environment = os.environ | {"max_print_line": "10000", "SOURCE_DATE_EPOCH": "0", "FORCE_SOURCE_DATE": "1"}
@@ -146,21 +162,21 @@ def pdf() -> list[str]:
         said = subprocess.run(["pdftotext", "-layout", str(made), "-"], check=True, capture_output=True)
         found = strays(said.stdout.decode("utf-8"))
     if not found:
-        publish(made)
+        stamps.write_atomically(published("pdf", language), made.read_bytes())
     return found
 
 
-def epub() -> list[str]:
+def epub(language: str) -> list[str]:
     """Make the e-book, and return what is wrong with it."""
-    sphinx(["--builder", "custom", "--custom-builder", "epub"])
-    (made,) = (WORK / "_build" / "epub").glob("*.epub")
+    sphinx(["--builder", "custom", "--custom-builder", "epub"], language)
+    (made,) = (work(language) / "_build" / "epub").glob("*.epub")
     done = subprocess.run(["java", "-jar", str(shutil.which("epubcheck")), str(made)], capture_output=True, text=True)
     said = done.stdout + done.stderr
     found = [s for s in said.splitlines() if s.startswith(("ERROR", "FATAL", "WARNING"))]
     if done.returncode and not found:
         found = [said[-2000:]]
     if not found:
-        publish(made)
+        stamps.write_atomically(published("epub", language), made.read_bytes())
     return found
 
 
@@ -168,7 +184,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Make one of the two, and say what is wrong with it; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("format", choices=[*NEEDED, "packages"])
-    kind: str = parser.parse_args(arguments).format
+    parser.add_argument("--language", choices=["en", *LANGUAGES], default="en")
+    options = parser.parse_args(arguments)
+    kind: str = options.format
     if kind == "packages":
         print(*sorted({package for needed in NEEDED.values() for package in needed.values()}))
         return 0
@@ -178,7 +196,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     started = time.monotonic()
     try:
-        found = {"pdf": pdf, "epub": epub}[kind]()
+        found = {"pdf": pdf, "epub": epub}[kind](options.language)
     except subprocess.CalledProcessError as error:
         who = "Sphinx" if error.cmd[0] == sys.executable else error.cmd[0]
         said = (error.stderr or b"").decode(errors="replace").strip()
@@ -187,7 +205,8 @@ def main(arguments: list[str] | None = None) -> int:
     for fault in found:
         print(f"{kind}: {fault}", file=sys.stderr)
     if not found:
-        print(f"_build/{kind}/attention-checked.{kind}: made in {time.monotonic() - started:.0f} s")
+        made = published(kind, options.language).relative_to(stamps.ROOT)
+        print(f"{made}: made in {time.monotonic() - started:.0f} s")
     return bool(found)
 
 

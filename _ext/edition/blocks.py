@@ -16,6 +16,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.myst_blocks import myst_block_plugin
 
 #: Directives whose body is Markdown.
@@ -49,6 +50,7 @@ def parser() -> MarkdownIt:
     return (
         MarkdownIt("commonmark")
         .enable("table")
+        .use(front_matter_plugin)
         .use(dollarmath_plugin)
         .use(colon_fence_plugin)
         .use(deflist_plugin)

@@ -28,6 +28,7 @@ Translate = Callable[[str], str]
 _ELSEWHERE = {
     "coverage": ("chapters/sources/section-*.yml", "chapters/sources/[anr]*.yml"),
     "guide/lexicon": ("chapters/sources/lexicon.yml",),
+    "gallery": ("tools/figure_models.yml",),
 }
 #: What a claim says, in its table and in the record of its card.
 _CLAIM = ("title", "reading", "holds", "scope", "reason")
@@ -69,9 +70,12 @@ def in_language(path: Path, translate: Translate) -> str:
     table = yaml.load(text, Loader=TABLES)
     for holder, key in [place for place in _places(path.name, table) if place[0][place[1]]]:
         if path.name in _LINES:
-            holder[key] = _lines(holder[key], *_LINES[path.name], translate)
+            between, columns = _LINES[path.name]
+            holder[key] = _lines(holder[key], between, (1,) if key == "several" else columns, translate)
         else:
-            holder[key] = translate(holder[key])
+            holder[key] = translate(holder[key].strip())
+    if path.name.endswith(".answers.yml"):
+        _choose(table, translate)
     return yaml.safe_dump(table, allow_unicode=True, sort_keys=False, width=1000)
 
 
@@ -88,11 +92,16 @@ def _places(name: str, table: Any) -> Iterator[tuple[Any, Any]]:
     if name.endswith(".claims.yml"):
         yield from ((claim, key) for claim in table.values() for key in _CLAIM if key in claim)
     elif name.endswith(".answers.yml"):
-        for answer in (one for asked in table.values() if isinstance(asked, list) for one in asked):
+        for answer in _answers(table):
             yield from ((answer, key) for key in ("ask", "says"))
             yield from ((answer.get("mistakes", {}), wrong) for wrong in answer.get("mistakes", {}))
     elif name in _LINES:
-        yield from ((table, key) for key in table if key not in ("phrases", "words", "several"))
+        yield from ((table, key) for key in table if key not in ("phrases", "words"))
+    elif name == "figure_models.yml":
+        yield from ((table, figure) for figure, reason in table.items() if isinstance(reason, str))
+        for choice in (choice for choice in table.values() if isinstance(choice, dict)):
+            yield choice, "shows"
+            yield from ((choice[part], model) for part in ("seen", "not") for model in choice.get(part, ()))
     elif name in _ROWS:
         for row in table.values() if isinstance(table, dict) else table:
             yield from ((row, key) for key in _ROWS[name] if key in row)
@@ -100,6 +109,20 @@ def _places(name: str, table: Any) -> Iterator[tuple[Any, Any]]:
     elif "rows" in table:
         yield table, "source"
         yield from ((row, "gist") for row in table["rows"])
+
+
+def _answers(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the answers of a chapter; an open exercise has none."""
+    yield from (answer for asked in table.values() if isinstance(asked, list) for answer in asked)
+
+
+def _choose(table: Mapping[str, Any], translate: Translate) -> None:
+    """Translate what there is to choose from, wherever an answer names it."""
+    for answer in _answers(table):
+        if "choices" in answer:
+            said = {choice: translate(choice) if says_something(choice) else choice for choice in answer["choices"]}
+            answer["choices"], answer["right"] = list(said.values()), said[answer["right"]]
+            answer["mistakes"] = {said[wrong]: name for wrong, name in answer.get("mistakes", {}).items()}
 
 
 def _lines(text: str, between: str, columns: tuple[int, ...], translate: Translate) -> str:

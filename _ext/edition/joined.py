@@ -7,17 +7,21 @@ scripts, styles, fonts and pictures that are the same are not stored again. Both
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from html import unescape
 from pathlib import Path, PurePosixPath
 from posixpath import dirname, join, normpath, relpath
-from typing import Any
+from typing import Any, NamedTuple
 
 from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString
 from bs4.formatter import HTMLFormatter
-from pages.chinese import book_font, with_own_font
+from pages.chinese import book_font, shared_by, with_own_font
 from search import packed, unpacked
 
 from . import scripts
@@ -29,9 +33,12 @@ CODES = {"zh_CN": "zh-CN"}
 SAYS = {"zh_CN": ("中文", "本页的中文版"), "en": ("English", "This page in English")}
 #: Attributes that are read out or shown.
 _SPOKEN = ("title", "aria-label", "alt", "placeholder", "content")
-#: What stays as it is: code, formulas, and what says its own language.
-_QUIET = ("script", "style", "math", "svg", "code", "pre", "kbd", "textarea")
+#: What stays as it is: code, formulas, and what says its own language; names of works, and what a cell prints.
+_QUIET = {"script", "style", "math", "svg", "code", "pre", "kbd", "textarea"}
+_QUIET_CLASSES = {"bibtex-citation", "chapter-references", "citation", "dataframe", "claim-id", "api-link"}
 _WORD = re.compile(r"[a-z]{3}")
+#: An identifier, a file or an address.
+_NAME = re.compile(r"[(\[]?(?:[A-Za-z]+:)?[\w.-]*[\w][/._:][\w./:#-]*[,.;)\]]*")
 _PLACE = re.compile(r"\{(\w+)(\??)\}")
 
 
@@ -70,7 +77,7 @@ class Words:
         """Return what stands in a place: a number, an identifier, a text of the language, or one that is known."""
         if (said := self(text)) is not None:
             return said
-        stays = not _WORD.search(text) or re.search(rf"[{HAN}]", text) or re.fullmatch(r"\S*[/.]\S*", text)
+        stays = not _WORD.search(text) or re.search(rf"[{HAN}]", text) or re.fullmatch(r"\S*[/._]\S*", text)
         return text if stays else None
 
 
@@ -87,21 +94,40 @@ def speak(page: BeautifulSoup, words: Words) -> list[str]:
 
     def said(text: str) -> str:
         """Return a text in the other language, with the blanks around it."""
+        if not _WORD.search(text) and text not in words.known:
+            return text
         if (spoken := words(text)) is not None:
             return text[: len(text) - len(text.lstrip())] + spoken + text[len(text.rstrip()) :]
-        if _WORD.search(text) and not re.search(rf"[{HAN}]", text):
+        if not re.search(rf"[{HAN}]", text) and not _NAME.fullmatch(text.strip()):
             left.append(" ".join(text.split()))
         return text
 
-    for text in page.find_all(string=re.compile(r"\S")):
-        if type(text) is NavigableString and not text.find_parent(_QUIET):
-            text.replace_with(NavigableString(said(str(text))))
-    for name in _SPOKEN:
-        for element in page.select(f"[{name}]"):
-            described = element.name != "meta" or element.get("name") == "description"
-            if described and not element.find_parent("svg"):
+    def visit(element: Tag) -> None:
+        """Put what an element says into the other language, and what stands in it."""
+        for name in _SPOKEN:
+            if name in element.attrs and (element.name != "meta" or element.get("name") == "description"):
                 element[name] = said(str(element[name]))
+        if element.name in _QUIET or _QUIET_CLASSES.intersection(element.get_attribute_list("class")):
+            return
+        for child in list(element.children):
+            if isinstance(child, Tag):
+                visit(child)
+            elif type(child) is NavigableString and (spoken := said(str(child))) != str(child):
+                child.replace_with(NavigableString(spoken))
+
+    for child in page.find_all(recursive=False):
+        visit(child)
     return left
+
+
+def texts_of(page: str) -> set[str]:
+    """Return the texts and the spoken attributes of a page, each in one line.
+
+    >>> sorted(texts_of('<p title="A note">The <b>rank</b></p>'))
+    ['', 'A note', 'The', 'rank']
+    """
+    said = re.split(r"<[^>]*>", page) + re.findall(rf'(?:{"|".join(_SPOKEN)})="([^"]*)"', page)
+    return {" ".join(unescape(text).split()) for text in said}
 
 
 def parsed(html: str) -> BeautifulSoup:
@@ -122,17 +148,18 @@ def mark_latin(page: BeautifulSoup) -> None:
             element["class"] = " ".join([*filter(None, element.get_attribute_list("class")), "latin"]).strip()
 
 
-def same_ids(page: BeautifulSoup, english: BeautifulSoup, name: str) -> dict[str, str]:
+def same_ids(page: BeautifulSoup, english: str, name: str) -> dict[str, str]:
     """Give the sections of a page the ids that they have in English; return the new ids by the old ones."""
-    pairs = [one.select("article section[id]") for one in (page, english)]
-    if len(pairs[0]) != len(pairs[1]):
-        raise ValueError(f"{name}: {len(pairs[0])} sections, and {len(pairs[1])} in English")
-    changed = {}
-    for here, there in zip(*pairs, strict=True):
-        changed[here["id"]] = there["id"]
-        here["id"] = there["id"]
+    here, there = page.select("article section[id]"), re.findall(r'<section\b[^>]*? id="([^"]+)"', english)
+    if len(here) != len(there):
+        raise ValueError(f"{name}: {len(here)} sections, and {len(there)} in English")
+    changed: dict[str, str] = {}
+    for section, wanted in zip(here, there, strict=True):
+        changed[str(section["id"])] = wanted
+        section["id"] = wanted
     for link in page.select('a[href^="#"]'):
-        link["href"] = "#" + changed.get(link["href"][1:], link["href"][1:])
+        anchor = str(link["href"])[1:]
+        link["href"] = "#" + changed.get(anchor, anchor)
     return changed
 
 
@@ -245,17 +272,24 @@ def named(html: str, name: str, language: str, base: str, here: bool) -> str:
     return html.replace("</head>", f"{head}</head>", 1).replace(_HEADER, _HEADER + switch, 1)
 
 
+#: A character of at least this share of the pages of an edition is in a font that they share.
+SHARED = 0.2
 #: The page of the search, and what it loads from beside itself.
 SEARCH, FOUND = "search", "_static/finding-data.js"
 
 
-def find_in_edition(site: Path, folder: str, found: str, finished: Sequence[str]) -> None:
+def find_in_edition(site: Path, folder: str, found: str, changed: Mapping[str, Mapping[str, str]]) -> None:
     """Give the search of the edition its index; pages that are not translated are found in English.
 
     found : the edition's index as it was built, which is taken from there.
+    changed : of each page of the edition the ids that its sections have now, by those that they had.
     """
     data = unpacked((site / found).read_text(encoding="utf-8"))
-    data["pages"] = [[name if name in finished else f"../{name}", title] for name, title in data["pages"]]
+    names = [name for name, _ in data["pages"]]
+    for document in data["documents"]:
+        _, _, _, page, anchor, _ = document
+        document[4] = changed.get(names[page], {}).get(anchor, anchor)
+    data["pages"] = [[name if name in changed else f"../{name}", title] for name, title in data["pages"]]
     (site / folder / FOUND).parent.mkdir(parents=True)
     (site / folder / FOUND).write_text(packed(data), encoding="utf-8")
     (site / found).unlink()
@@ -285,25 +319,43 @@ def join_editions(
     known : the words of the edition; `in_scripts` those that scripts write.
     base : the address at which the site is published.
     """
-    words, folder, left = Words(known), FOLDERS[language], {}
+    words, folder = Words(known), FOLDERS[language]
     shutil.rmtree(site / folder, ignore_errors=True)
     finished = [*finished, SEARCH]
     files = Files(site, own, folder, finished, in_scripts)
-    find_in_edition(site, folder, files.differing[FOUND], finished)
     font = book_font()
-    for name in finished:
-        here, english = f"{folder}/{name}", (site / f"{name}.html").read_text(encoding="utf-8")
-        own_text = (own / f"{name}.html").read_text(encoding="utf-8")
-        page = parsed(own_text.replace(f"{base}{name}.html", f"{base}{here}.html"))
-        only(page, "html")["lang"] = CODES[language]
-        same_ids(page, parsed(english), name)
-        if found := speak(page, words):
-            left[name] = list(dict.fromkeys(found))
-        mark_latin(page)
-        files.led(page, name)
-        for address, html in ((here, page.decode(formatter=InOrder())), (name, english)):
+    made = partial(_in_edition, site, own, files, words, language, base)
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as workers:
+        pages = dict(zip(finished, workers.map(made, finished), strict=True))
+    shared = shared_by([page.html for page in pages.values()], SHARED, font, site)
+    for name, page in pages.items():
+        english = (site / f"{name}.html").read_text(encoding="utf-8")
+        for address, html, common in ((f"{folder}/{name}", page.html, shared), (name, english, None)):
             target = site / f"{address}.html"
             target.parent.mkdir(parents=True, exist_ok=True)
-            html = named(html, name, language, base, address == here)
-            target.write_text(with_own_font(html, font, site, address.count("/"))[0], encoding="utf-8")
-    return left
+            html = named(html, name, language, base, common is not None)
+            target.write_text(with_own_font(html, font, site, address.count("/"), common)[0], encoding="utf-8")
+    find_in_edition(site, folder, files.differing[FOUND], {name: page.changed for name, page in pages.items()})
+    return {name: page.left for name, page in pages.items() if page.left}
+
+
+class _Page(NamedTuple):
+    """A page of an edition: its HTML, the ids that its sections have now by the old ones, and what is in English."""
+
+    html: str
+    changed: dict[str, str]
+    left: list[str]
+
+
+def _in_edition(site: Path, own: Path, files: Files, words: Words, language: str, base: str, name: str) -> _Page:
+    """Return a page as the site gets it, but for its fonts and the link to the other edition."""
+    text = (own / f"{name}.html").read_text(encoding="utf-8")
+    english = (site / f"{name}.html").read_text(encoding="utf-8")
+    page = parsed(text.replace(f"{base}{name}.html", f"{base}{FOLDERS[language]}/{name}.html"))
+    only(page, "html")["lang"] = CODES[language]
+    changed = same_ids(page, english, name)
+    known = texts_of(english)  # what a translator has left as it is, such as a name in brackets, is no part of these
+    left = [said for said in speak(page, words) if said in known]
+    mark_latin(page)
+    files.led(page, name)
+    return _Page(page.decode(formatter=InOrder()), changed, list(dict.fromkeys(left)))

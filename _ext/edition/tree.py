@@ -20,6 +20,8 @@ from . import catalogue, files
 
 #: Folders that hold pages, or what belongs to them; everything else is linked to.
 FOLDERS = ("chapters", "gallery", "guide", "ledger", "practice", "read", "reference")
+#: The page whose table is a program's, which looks a message up when it writes it.
+GALLERY = "gallery"
 #: What no edition reads.
 LEFT_OUT = {".git", ".venv", "_build", "results", "tests", catalogue.FOLDER}
 
@@ -45,11 +47,16 @@ def write(root: Path, language: str, target: Path) -> list[str]:
     for page in finished:
         translation = catalogue.of_page(root, language, page)
         for source in files.of_page(root, page):
+            where = source.relative_to(root)
+            if where.parts[0] not in (*FOLDERS, where.name):  # below a link: its messages are among the phrases
+                continue
             text = files.in_language(source, translation)
-            (target / source.relative_to(root)).write_text(text, encoding="utf-8")
+            (target / where).write_text(text, encoding="utf-8")
             if source.suffix == ".ipynb":
                 named |= files.digests(source.read_text(encoding="utf-8"), text)
     known = catalogue.of_words(root, language) | catalogue.of_words(root, language, catalogue.ENGINE)
+    if GALLERY in finished:
+        known |= catalogue.of_page(root, language, GALLERY).known
     write_conventions(target / CONVENTIONS, known)
     write_kernel(root, target, named)
     configure(target / "_config.yml", language)

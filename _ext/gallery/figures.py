@@ -36,6 +36,7 @@ import figure_models  # noqa: E402
 import publish  # noqa: E402
 import stamps  # noqa: E402
 from figure_scripts import Figure, figures_of  # noqa: E402
+from linewise.conventions import conventions_of  # noqa: E402
 from linewise.ledger.coverage import tags_of  # noqa: E402
 
 from . import filled  # noqa: E402
@@ -184,11 +185,14 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         above = "../" * docname.count("/")
         folder = docname.partition("/")[2]
         root = Path(app.srcdir)
+        known = conventions_of(root)
+        say = known.say if known.phrases else str.format
         filters = {
             "first_sentence": first_sentence, "style": style, "is_wide": is_wide,
             "found_by": partial(found_by, root),
-            "slug": figure_models.slug, "caption_of": figure_models.caption,
-            "alternative_of": figure_models.alternative,
+            "slug": figure_models.slug, "say": say,
+            "caption_of": partial(figure_models.caption, say=say),
+            "alternative_of": partial(figure_models.alternative, say=say),
         }  # fmt: skip
         source[0] = filled(source[0], filters, parts=parts(root), folder=folder, above=above)
 

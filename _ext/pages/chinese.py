@@ -3,8 +3,9 @@
 Each run of Han characters in the text of a finished page becomes ``<span lang="zh">``, unless its element says so:
 screen readers change their voice, and browsers choose forms and breaks.
 
-A chapter has some thirty characters of the six hundred of the book. Its own font takes 10 kB instead of 150; what is
-written into the page later, such as results of a search, has the font of the book.
+A chapter in English has some thirty characters. Its own font takes 10 kB instead of that of the whole book; what is
+written into the page later, such as results of a search, has the font of the book. Pages in Chinese share a font of the
+characters that many of them have.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import hashlib
 import io
 import re
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
@@ -58,33 +61,66 @@ _STYLE = re.compile(r'<style class="han">.*?</style>\n')
 _SHOWN = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1>", re.DOTALL)
 
 
-def with_font(page: str, address: str, characters: set[int]) -> str:
-    """Return a page that finds these characters in the font at an address.
+class Shared(NamedTuple):
+    """A font that several pages share: its name among the fonts of the pages, and its characters."""
 
-    >>> with_font("<head></head>", "a.woff2", {0x71B5, 0x79E9}).partition("format")[2]
+    name: str
+    characters: frozenset[int]
+
+
+def shared_by(pages: Sequence[str], least: float, font: bytes, site: Path) -> Shared:
+    """Write a font of the characters that at least this share of some pages has."""
+    count = Counter(code for page in pages for code in shown_by(page))
+    characters = frozenset(code for code, number in count.items() if number >= least * len(pages))
+    return Shared(written(characters, font, site), characters)
+
+
+def shown_by(page: str) -> set[int]:
+    """Return the Chinese characters of a page."""
+    return set(fonts.han_characters([_SHOWN.sub("", page)]))
+
+
+def written(characters: Set[int], font: bytes, site: Path) -> str:
+    """Write a font of some characters of the book's font into a site, and return its name."""
+    name = hashlib.sha256(font + repr(sorted(characters)).encode()).hexdigest()[:12] + ".woff2"
+    if not (site / FONTS / name).is_file():
+        whole = TTFont(io.BytesIO(font), recalcTimestamp=False)
+        fonts.cut(whole, set(characters), "Book Han", site / FONTS / name, ("locl",))
+    return name
+
+
+def with_font(page: str, faces: Mapping[str, Set[int]]) -> str:
+    """Return a page that finds its characters in fonts, by their addresses.
+
+    >>> with_font("<head></head>", {"a.woff2": {0x71B5, 0x79E9}}).partition("format")[2]
     '("woff2");unicode-range:U+71B5,U+79E9}</style>\\n</head>'
     """
-    which = ",".join(f"U+{code:04X}" for code in sorted(characters))
-    face = f'font-family:"Book Han";font-display:swap;src:url("{address}") format("woff2");unicode-range:{which}'
-    return page.replace("</head>", f'<style class="han">@font-face{{{face}}}</style>\n</head>', 1)
+    said = ""
+    for address, characters in faces.items():
+        which = ",".join(f"U+{code:04X}" for code in sorted(characters))
+        face = f'font-family:"Book Han";font-display:swap;src:url("{address}") format("woff2");unicode-range:{which}'
+        said += f"@font-face{{{face}}}"
+    return page.replace("</head>", f'<style class="han">{said}</style>\n</head>', 1) if said else page
 
 
-def with_own_font(page: str, font: bytes, site: Path, depth: int) -> tuple[str, str]:
+def with_own_font(page: str, font: bytes, site: Path, depth: int, shared: Shared | None = None) -> tuple[str, str]:
     """Return a page with a font of the characters that it has, and the font's name, "" where it has none.
 
     font : the font of the book.
     site : where the site is, which gets the page's font.
     depth : in how many folders of the site the page is.
+    shared : a font that other pages have as well; the page's own has the other characters.
     """
     page = _STYLE.sub("", page)
-    characters = fonts.han_characters([_SHOWN.sub("", page)])
-    if not characters:
-        return page, ""
-    name = hashlib.sha256(font + repr(sorted(characters)).encode()).hexdigest()[:12] + ".woff2"
-    if not (site / FONTS / name).is_file():
-        whole = TTFont(io.BytesIO(font), recalcTimestamp=False)
-        fonts.cut(whole, characters, "Book Han", site / FONTS / name, ("locl",))
-    return with_font(page, f"{'../' * depth}{(FONTS / name).as_posix()}", characters), name
+    characters, faces, name = shown_by(page), {}, ""
+    up = "../" * depth
+    if shared and (common := characters & shared.characters):
+        faces[f"{up}{(FONTS / shared.name).as_posix()}"] = common
+        characters -= common
+    if characters:
+        name = written(characters, font, site)
+        faces[f"{up}{(FONTS / name).as_posix()}"] = characters
+    return with_font(page, faces), name
 
 
 def book_font() -> bytes:
@@ -94,6 +130,8 @@ def book_font() -> bytes:
 
 def give_fonts(app: Sphinx, exception: Exception | None) -> None:
     """Write the fonts of the pages that have Chinese, and leave none that no page has."""
+    if app.config.language != "en":  # the pages of another edition get theirs where both are joined
+        return
     font, out, used = book_font(), Path(app.outdir), set()
     for path in pages_of(app, exception):
         page = path.read_text(encoding="utf-8")

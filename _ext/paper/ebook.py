@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from edition.catalogue import of_words
+from edition.joined import InOrder, Words, parsed, speak
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
 from sphinx.config import Config
 
+ROOT = Path(__file__).resolve().parents[2]
 STATIC = Path(__file__).parent / "assets" / "ebook"
 #: What adds buttons, search and scripts to the pages of the site. An e-book has a reader of its own.
 FOR_SCREENS = (
@@ -100,6 +104,26 @@ def plain_page(app: Sphinx, page: str, template: str, context: dict[str, Any], d
         own = {"pygments.css", "epub.css", "ebook.css"}
         context["css_files"] = [s for s in context["css_files"] if Path(str(s.filename)).name in own]
         context["script_files"] = []
+        if app.config.language != "en" and "body" in context:
+            context["body"] = spoken(context["body"], words_of(app.config.language))
+            context["title"] = spoken(context["title"], words_of(app.config.language))
+
+
+@cache
+def words_of(language: str) -> Words:
+    """Return what programs write into pages, in a language."""
+    return Words(of_words(ROOT, language))
+
+
+def spoken(html: str, words: Words) -> str:
+    """Return a piece of a page with what programs have written into it in the language of the words.
+
+    >>> spoken('<p>proved<br/><img alt="proved" src="a"/></p>', Words({"proved": "已证明"}))
+    '<p>已证明<br/><img alt="已证明" src="a"/></p>'
+    """
+    page = parsed(html)
+    speak(page, words)
+    return page.decode(formatter=InOrder())
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -73,6 +73,11 @@ def is_printed(docname: str) -> bool:
 def configure(app: Sphinx, config: Config) -> None:
     """Tell the LaTeX builder, and the choice among a cell's outputs, what the book needs."""
     title, author = config["html_title"], config["author"]
+    style = rf"\usepackage{{attention-checked}}\hypersetup{{pdftitle={{{title}}},pdfauthor={{{author}}}}}"
+    if config["language"].startswith("zh"):
+        book = conventions_of(app.srcdir)
+        style += r"\quotationmarksarechinese"
+        style += "".join(rf"\verdictcalled{{{name}}}{{{book.say(name)}}}" for name in book.verdicts)
     config["latex_engine"] = "xelatex"
     config["latex_documents"] = [(config["root_doc"], "attention-checked.tex", title, author, "manual")]
     config["latex_docclass"] = {"manual": "book"}
@@ -88,7 +93,7 @@ def configure(app: Sphinx, config: Config) -> None:
         "fontpkg": r"\usepackage{attention-checked-fonts}",
         "sphinxsetup": (HERE / "sphinxsetup.txt").read_text(encoding="utf-8").replace("\n", ""),
         "fvset": rf"\fvset{{fontsize=\fontsize{{{USUAL_SIZE}pt}}{{10.4pt}}\selectfont}}",
-        "preamble": rf"\usepackage{{attention-checked}}\hypersetup{{pdftitle={{{title}}},pdfauthor={{{author}}}}}",
+        "preamble": style,
         "maketitle": (HERE / "titlepage.tex").read_text(encoding="utf-8"),
         "tableofcontents": r"\bookcontents",
     }
@@ -282,6 +287,10 @@ class Boxes(SphinxPostTransform):
             for part, added in ((key, page), *((n, []) for n in before(link)), (link, [])):
                 part.replace_self([latex(r"\hskip.5em\relax%"), part, *added])
 
+    def say(self, words: str) -> str:
+        """Say the name of a box in the language of the book."""
+        return conventions_of(self.app.srcdir).say(words)
+
     def box(self, node: nodes.Element, docname: str) -> box:
         """Return an empty box for an admonition."""
         kind = kind_of(node)
@@ -298,7 +307,7 @@ class Boxes(SphinxPostTransform):
             numbers = self.env.toc_fignumbers.get(docname, {}).get(node["countertype"], {})
             number = ".".join(map(str, numbers.get(node["ids"][0], ())))
             rest = [nodes.Text(" "), *title.children] if title.children else []
-            title = box_title("", "", nodes.Text(f"{node['realtype'].title()} {number}"), *rest)
+            title = box_title("", "", nodes.Text(f"{self.say(node['realtype'].title())} {number}"), *rest)
         made += title
         return made
 

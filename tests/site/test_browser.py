@@ -15,8 +15,11 @@ from playwright.sync_api import Browser, Page
 
 #: The share of a chapter that is there to be read: prose, mathematics and figures, with code and cards folded.
 LEAST_READING = 2 / 3
+#: The pages in English; those in Chinese, which have the same parts, are opened by `test_edition_pages`.
 PAGES = sorted(
-    p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html") if "_static" not in p.parts and p.name != "index.html"
+    p.relative_to(SITE).as_posix()
+    for p in SITE.rglob("*.html")
+    if not {"_static", "zh"} & set(p.parts) and p.name != "index.html"
 )
 CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
 ARTICLE = "article.bd-article"

@@ -89,7 +89,13 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         }
         context = {"book": book_of(app), "words": word_lists(app), "on_site": app.builder.name == "html"}
         home, entries = homes(app), f"_static/{ENTRIES}" if parts(app.env) else ""
-        context |= {"kernel": kernel_of(root), "page": docname, "home": home, "entries": entries}
+        context |= {
+            "say": conventions_of(root).say,
+            "kernel": kernel_of(root),
+            "page": docname,
+            "home": home,
+            "entries": entries,
+        }
         app.emit("linewise-context", context)
         source[0] = templates.from_string(source[0]).render(context)
     if docname == next((page for page in PAGES if page in app.env.found_docs), None):

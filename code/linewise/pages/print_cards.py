@@ -168,7 +168,7 @@ def card_tex(record: dict[str, Any], encode: Encode, target: str, conventions: C
     """Return a card, unfolded, below the derivations that it shows; `target` is where its links lead."""
     say = conventions.say
     above = [derivation_tex(chain, encode, say) for chain in record.get("derivations", ())]
-    title = [say(record["verdict"]), say(record.get("outcome", "")), encode(record["claim"]), target]
+    title = [record["verdict"], say(record.get("outcome", "")), encode(record["claim"]), target]
     opening = r"\begin{bookcard}" + "".join(f"{{{part}}}" for part in [*title, words(record["title"], encode)])
     body = [f"\n\\textbf{{{name}}} {words(text, encode)}\n" for name, text in card.told(record, conventions)]
     evidence = items([words(sentences.markup(parts, say), encode) for parts in record["evidence"]])
