@@ -15,9 +15,10 @@ from typing import Any
 
 import yaml
 
-from linewise.conventions import TABLES
+from linewise.conventions import TABLES, Conventions
 from linewise.derive import display
 from linewise.kernel.record import digest
+from linewise.ledger import card
 from linewise.pages.displays import DRAWS
 
 from .blocks import says_something, translated
@@ -190,6 +191,20 @@ def _spoken(record: Any) -> Iterator[tuple[Any, Any]]:
             yield from _spoken(value)
         elif key in _RECORD and isinstance(value, str) and says_something(value):
             yield record, key
+
+
+def drawn_again(text: str, conventions: Conventions) -> str:
+    """Return a translated notebook whose cards and derivations are drawn again from their records."""
+    notebook = json.loads(text)
+    for output in (output for cell in notebook["cells"] for output in cell.get("outputs", ())):
+        data = output.get("data", {})
+        for record in (data[kind] for kind in DRAWS if kind in data):
+            if "claim" in record:
+                drawn = card.html(record, conventions), card.latex(record, conventions)
+            else:
+                drawn = display.html(record, conventions.say), display.latex(record, conventions.say)
+            data |= {kind: said for kind, said in zip(("text/html", "text/latex"), drawn, strict=True) if kind in data}
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def digests(before: str, after: str) -> dict[str, str]:

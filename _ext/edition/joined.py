@@ -179,7 +179,7 @@ class Files:
         for path in sorted(path for path in (own / "_static").rglob("*") if path.is_file()):
             name = path.relative_to(own).as_posix()
             there = site / name
-            if there.is_file() and there.read_bytes() != path.read_bytes():
+            if path.suffix != ".py" and there.is_file() and there.read_bytes() != path.read_bytes():
                 self.differing[name] = self._marked(name)
                 there = site / self.differing[name]
             if not there.is_file():
@@ -212,6 +212,9 @@ class Files:
                 element[attribute] = self._moved(before, name)
                 if element.name == "a" and element[attribute] != before and ".html" in before:
                     element["hreflang"] = "en"
+        for element in page.select('[style*="url("]'):
+            style = str(element["style"])
+            element["style"] = re.sub(r"(?<=url\()[^)]+", lambda found: self._moved(found[0], name), style)
         for script in page.select("script:not([src])"):  # one of the theme's writes a picture
             if script.string and 'src="' in script.string:
                 script.string = re.sub(r'(?<=src=")[^"]+', lambda found: self._moved(found[0], name), script.string)

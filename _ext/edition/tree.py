@@ -43,6 +43,11 @@ def write(root: Path, language: str, target: Path) -> list[str]:
         else:
             (target / entry.name).symlink_to(entry)
     finished = [page for page in catalogue.pages_of(root, language) if catalogue.of_page(root, language, page).complete]
+    known = catalogue.of_words(root, language) | catalogue.of_words(root, language, catalogue.ENGINE)
+    if GALLERY in finished:
+        known |= catalogue.of_page(root, language, GALLERY).known
+    write_conventions(target / CONVENTIONS, known)
+    conventions = conventions_of(target)
     named: dict[str, str] = {}
     for page in finished:
         translation = catalogue.of_page(root, language, page)
@@ -51,13 +56,10 @@ def write(root: Path, language: str, target: Path) -> list[str]:
             if where.parts[0] not in (*FOLDERS, where.name):  # below a link: its messages are among the phrases
                 continue
             text = files.in_language(source, translation)
-            (target / where).write_text(text, encoding="utf-8")
             if source.suffix == ".ipynb":
                 named |= files.digests(source.read_text(encoding="utf-8"), text)
-    known = catalogue.of_words(root, language) | catalogue.of_words(root, language, catalogue.ENGINE)
-    if GALLERY in finished:
-        known |= catalogue.of_page(root, language, GALLERY).known
-    write_conventions(target / CONVENTIONS, known)
+                text = files.drawn_again(text, conventions)
+            (target / where).write_text(text, encoding="utf-8")
     write_kernel(root, target, named)
     configure(target / "_config.yml", language)
     return finished

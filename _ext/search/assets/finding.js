@@ -125,7 +125,8 @@ const Finding = {
     },
 
     /* Take over what the build wrote. Of a document: kind, title, what it says, number of its page, anchor, keys. */
-    load({ index, words, documents, pages }) {
+    load({ index, words, documents, pages, ranking }) {
+        Object.assign(Finding, ranking);
         Finding.learn(words);
         const unpacked = Finding.unpacked(index);
         Finding.index = MiniSearch.loadJS(unpacked, Finding.options());
@@ -235,6 +236,8 @@ const Finding = {
     kinds: { Part: 1, Exercises: 0.3, Claim: 0.6, Equation: 0.6 },
     coverage: 0.6,
     others: 0.5,
+    // What the pages of a folder count beside the others; an index may bring numbers of its own.
+    folders: {},
 
     /* How well each document says one word of a question, in the best of its ways. */
     scores(ways) {
@@ -281,7 +284,8 @@ const Finding = {
         }
         const found = [...pages].map(([page, places]) => {
             places.sort((a, b) => b.score - a.score);
-            const score = places.slice(0, 5).reduce((sum, place, k) => sum + place.score * Finding.others ** k, 0);
+            const sum = places.slice(0, 5).reduce((sum, place, k) => sum + place.score * Finding.others ** k, 0);
+            const score = sum * (Finding.folders[Finding.pages[page][0].split("/")[0]] ?? 1);
             return { page, score, places: places.map((place) => place.document) };
         });
         found.sort((a, b) => b.score - a.score);

@@ -150,10 +150,10 @@ def aligned(record: Record) -> str:
     return f"\\begin{{aligned}}\n{tex_of(first)} " + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
 
-def latex(record: Record) -> str:
-    """Return a derivation as one aligned display."""
+def latex(record: Record, say: Callable[..., str] = str.format) -> str:
+    """Return a derivation as one aligned display; `say` says a template in the language of the page."""
     taken = "; ".join(f"${tex}$" for tex in assumptions_of(record))
-    below = f"\nAssumed: {taken}." if taken else ""
+    below = f"\n{say('Assumed: {taken}.', taken=taken)}" if taken else ""
     below += f"\n{record['also']}" if record.get("also") else ""
     return f"$$\n{aligned(record)}\n$$" + below
 

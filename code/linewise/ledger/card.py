@@ -166,4 +166,6 @@ def latex(record: Record, conventions: Conventions | None = None) -> str:
     body = [rf"\textbf{{{name}}} {words(text)}" for name, text in told(record, known)]
     items = [rf"\item {words(sentences.markup(parts, known.say))}" for parts in record["evidence"]]
     listed = "\n".join([r"\begin{itemize}", *items, r"\end{itemize}"])
-    return "\n\n".join([*map(display.latex, record.get("derivations", ())), head, *body, listed])
+    return "\n\n".join(
+        [*(display.latex(chain, known.say) for chain in record.get("derivations", ())), head, *body, listed]
+    )

@@ -164,7 +164,12 @@ def entry_id(claim: Claim) -> str:
 
 @cache
 def words_of_all(app: Sphinx) -> dict[str, str]:
-    """Return the glosses by which each claim can be found: those of the part of the chapter that checks it."""
+    """Return the glosses by which each claim can be found: those of the part of the chapter that checks it.
+
+    In a book in the language of the glosses a claim says these words itself.
+    """
+    if str(app.config.language).startswith(("zh", "ja", "ko")):
+        return {}
     return findable.glosses(Path(app.srcdir), dict.fromkeys(row.page for row in book_of(app).rows))
 
 
