@@ -19,6 +19,7 @@ from posixpath import dirname, join, normpath, relpath
 from typing import Any, NamedTuple
 
 from bs4 import BeautifulSoup, Tag
+from bs4.dammit import EntitySubstitution
 from bs4.element import NavigableString
 from bs4.formatter import HTMLFormatter
 from pages.chinese import book_font, shared_by, with_own_font
@@ -35,10 +36,10 @@ SAYS = {"zh_CN": ("中文", "本页的中文版"), "en": ("English", "This page 
 _SPOKEN = ("title", "aria-label", "alt", "placeholder", "content")
 #: What stays as it is: code, formulas, and what says its own language; names of works, and what a cell prints.
 _QUIET = {"script", "style", "math", "svg", "code", "pre", "kbd", "textarea"}
-_QUIET_CLASSES = {"bibtex-citation", "chapter-references", "citation", "dataframe", "claim-id", "api-link"}
+_QUIET_CLASSES = {"bibtex-citation", "chapter-references", "citation", "dataframe", "api-link"}
 _WORD = re.compile(r"[a-z]{3}")
 #: An identifier, a file or an address.
-_NAME = re.compile(r"[(\[]?(?:[A-Za-z]+:)?[\w.-]*[\w][/._:][\w./:#-]*[,.;)\]]*")
+_NAME = re.compile(r"[(\[]?[\w.-]*\w(?:[/._]|://?)[\w./:#-]*\w[,.;:)\]]*")
 _PLACE = re.compile(r"\{(\w+)(\??)\}")
 
 
@@ -94,11 +95,11 @@ def speak(page: BeautifulSoup, words: Words) -> list[str]:
 
     def said(text: str) -> str:
         """Return a text in the other language, with the blanks around it."""
-        if not _WORD.search(text) and text not in words.known:
-            return text
+        if not re.search("[A-Za-z]", text):
+            return words.known.get(text, text)
         if (spoken := words(text)) is not None:
             return text[: len(text) - len(text.lstrip())] + spoken + text[len(text.rstrip()) :]
-        if not re.search(rf"[{HAN}]", text) and not _NAME.fullmatch(text.strip()):
+        if _WORD.search(text) and not re.search(rf"[{HAN}]", text) and not _NAME.fullmatch(text.strip()):
             left.append(" ".join(text.split()))
         return text
 
@@ -155,8 +156,13 @@ def same_ids(page: BeautifulSoup, english: str, name: str) -> dict[str, str]:
         raise ValueError(f"{name}: {len(here)} sections, and {len(there)} in English")
     changed: dict[str, str] = {}
     for section, wanted in zip(here, there, strict=True):
-        changed[str(section["id"])] = wanted
+        own = str(section["id"])
+        changed[own] = wanted
         section["id"] = wanted
+        for twin in page.select(f'span[id="{wanted}"]'):
+            twin.decompose()
+        if own != wanted and f'id="{own}"' in english:  # a label of the author's
+            section.insert(0, page.new_tag("span", id=own))
     for link in page.select('a[href^="#"]'):
         anchor = str(link["href"])[1:]
         link["href"] = "#" + changed.get(anchor, anchor)
@@ -293,13 +299,16 @@ def find_in_edition(site: Path, folder: str, found: str, changed: Mapping[str, M
         _, _, _, page, anchor, _ = document
         document[4] = changed.get(names[page], {}).get(anchor, anchor)
     data["pages"] = [[name if name in changed else f"../{name}", title] for name, title in data["pages"]]
-    (site / folder / FOUND).parent.mkdir(parents=True)
+    (site / folder / FOUND).parent.mkdir(parents=True, exist_ok=True)
     (site / folder / FOUND).write_text(packed(data), encoding="utf-8")
     (site / found).unlink()
 
 
 class InOrder(HTMLFormatter):
-    """Write attributes in the order in which they stand."""
+    """Write attributes in the order in which they stand, and ``<`` and ``&`` in text as they have to be."""
+
+    def __init__(self) -> None:
+        super().__init__(entity_substitution=EntitySubstitution.substitute_xml)
 
     def attributes(self, tag: Tag) -> list[tuple[str, Any]]:
         """Return the attributes of an element."""

@@ -104,7 +104,7 @@ def first_sentence(caption: str) -> str:
     >>> first_sentence("The row sums to $1.5$. (a) One row.")
     'The row sums to $1.5$.'
     """
-    return re.split(r"(?<=[.:])\s+(?=[A-Z(])", caption)[0].rstrip(":")
+    return re.split(r"(?<=[.:])\s+(?=[A-Z(])|(?<=[。：])", caption)[0].rstrip(":：")
 
 
 @cache

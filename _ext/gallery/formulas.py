@@ -54,7 +54,7 @@ def displays(notebook: Any) -> dict[str, str]:
     for text in ("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown"):
         for display in _DISPLAY.finditer(text):
             tex = untagged(display[1])
-            more = re.match(r"\s*(?:with|where) \$([^$]+)\$", text[display.end() :])
+            more = re.match(r"\s*(?:with|where|其中) \$([^$]+)\$", text[display.end() :])
             if tex.endswith(",") and more:
                 tex += rf"\quad {more[1]}"
             found |= dict.fromkeys(tags_of(display[1]), tex.rstrip(".,; "))

@@ -49,12 +49,14 @@ class Route:
     name, says : what it is called, and for whom it is.
     limit : how many minutes it may take; 0 where nothing limits it.
     steps : its pages.
+    weekly : whether it is a week of the course.
     """
 
     name: str
     says: str
     limit: int
     steps: tuple[Step, ...]
+    weekly: bool = False
 
     @property
     def minutes(self) -> int:
@@ -103,7 +105,13 @@ def routes(root: Path) -> list[Route]:
     """Return the routes of a book."""
     listed = yaml.safe_load((root / FILE).read_text(encoding="utf-8"))
     return [
-        Route(one["name"], one["says"], one.get("minutes", 0), tuple(step(root, entry) for entry in one["steps"]))
+        Route(
+            one["name"],
+            one["says"],
+            one.get("minutes", 0),
+            tuple(step(root, entry) for entry in one["steps"]),
+            one.get("weekly", False),
+        )
         for one in listed
     ]
 

@@ -123,7 +123,9 @@ def links_of(claim: Claim, addresses: Mapping[str, str]) -> str:
         links.append(f'<a href="{addresses["ledger"]}#{ledger_pages.entry_id(claim)}">in the ledger</a>')
     if "coverage" in addresses and not claim.is_own:
         target = f"{addresses['coverage']}#coverage-{claim.section.replace('.', '-')}"
-        links.append(f'<a href="{target}">{claim.conventions.place(claim.section)}, sentence by sentence</a>')
+        say = claim.conventions.say
+        said = say("{section}, sentence by sentence", section=claim.conventions.place(claim.section))
+        links.append(f'<a href="{target}">{said}</a>')
     return f'<p class="claim-links">This claim {", ".join(links)}</p>' if links else ""
 
 
