@@ -59,6 +59,7 @@ def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
     links = [from_root(str(a["href"])) for a in article.select("a[href]")]
     ids = [str(e["id"]) for e in article.select("[id]") if not re.fullmatch(r"id\d+", str(e["id"]))]
     code = [e.get_text() for e in article.select("code") if not e.find_parent(["pre", "details"])]
+    programs = [ABOUT.sub("", e.get_text()) for e in article.select("pre") if not e.find_parent(class_="citation")]
     found = {
         "formulas": sorted(math.get_text() for math in article.select("math")),
         "programs": [
