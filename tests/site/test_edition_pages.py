@@ -62,9 +62,7 @@ def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
     programs = [ABOUT.sub("", e.get_text()) for e in article.select("pre") if not e.find_parent(class_="citation")]
     found = {
         "formulas": sorted(math.get_text() for math in article.select("math")),
-        "programs": [
-            ABOUT.sub("", e.get_text()) for e in article.select("pre") if not e.find_parent(class_="citation")
-        ],
+        "programs": programs,
         "code": sorted(code),
         "ids": sorted(name for name in ids if not BY_WORDS.search(name)),
         "links": sorted(link for link in links if not BY_WORDS.search(link)),
