@@ -68,10 +68,11 @@ class Shared(NamedTuple):
     characters: frozenset[int]
 
 
-def shared_by(pages: Sequence[str], least: float, font: bytes, site: Path) -> Shared:
-    """Write a font of the characters that at least this share of some pages has."""
+def shared_by(pages: Sequence[str], least: float, font: bytes, site: Path, always: str = "") -> Shared:
+    """Write a font of the characters that at least this share of some pages has, and of those of a text."""
     count = Counter(code for page in pages for code in shown_by(page))
-    characters = frozenset(code for code, number in count.items() if number >= least * len(pages))
+    often = {code for code, number in count.items() if number >= least * len(pages)}
+    characters = frozenset(often | shown_by(always))
     return Shared(written(characters, font, site), characters)
 
 
