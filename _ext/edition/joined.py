@@ -339,8 +339,9 @@ def join_editions(
     made = partial(_in_edition, site, own, files, words, language, base)
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as workers:
         pages = dict(zip(finished, workers.map(made, finished), strict=True))
-    # What scripts write is on no page yet, and may come to any.
-    shared = shared_by([page.html for page in pages.values()], SHARED, font, site, "".join(in_scripts.values()))
+    # What scripts write is on no page yet, and may come to any; the last word is that of the buttons that copy code.
+    written = "".join([*in_scripts.values(), "复制到剪贴板"])
+    shared = shared_by([page.html for page in pages.values()], SHARED, font, site, written)
     for name, page in pages.items():
         english = (site / f"{name}.html").read_text(encoding="utf-8")
         for address, html, common in ((f"{folder}/{name}", page.html, shared), (name, english, None)):
