@@ -166,8 +166,8 @@ OF_EACH_KIND = [
 ]
 
 
-#: A reader of Chinese has fonts of his own, which come first. These are for others: they are no part of a page's weight,
-#: and when they come, the text moves.
+#: A reader of Chinese has fonts of his own, which come first. These are for others: they are no part of a page's
+#: weight, and when they come, the text moves.
 CHINESE_FONT = re.compile(r"/fonts/(?:pages/[0-9a-f]+|book-han)\.woff2$")
 
 
