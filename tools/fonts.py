@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fontTools import subset
@@ -37,8 +37,8 @@ SIGNS = (
 )
 #: What the second font is for: Han characters and their punctuation; the same ranges are in ``_static/fonts.css``.
 HAN_RANGES = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
-#: The files whose text comes onto pages.
-SOURCES = (
+#: The files whose text comes onto pages in English, and onto any page.
+IN_ENGLISH = (
     "*.md",
     "*.bib",
     "*.yml",
@@ -52,8 +52,8 @@ SOURCES = (
     "reference/**/*.md",
     "reference/*.yml",
     "code/**/*.py",
-    "lang/**/*.po",
 )
+SOURCES = (*IN_ENGLISH, "lang/**/*.po")
 
 
 def math_characters() -> set[int]:
@@ -74,9 +74,9 @@ def han_characters(texts: Iterable[str]) -> set[int]:
     }
 
 
-def book_texts(root: Path = ROOT) -> Iterable[str]:
+def book_texts(root: Path = ROOT, patterns: Sequence[str] = SOURCES) -> Iterable[str]:
     """Yield the text of the book's files."""
-    for pattern in SOURCES:
+    for pattern in patterns:
         for path in sorted(root.glob(pattern)):
             yield path.read_text(encoding="utf-8")
 

@@ -22,7 +22,7 @@ from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EntitySubstitution
 from bs4.element import NavigableString
 from bs4.formatter import HTMLFormatter
-from pages.chinese import book_font, shared_by, with_own_font
+from pages.chinese import WHOLE, book_font, shared_by, with_own_font
 from search import packed, unpacked
 
 from . import scripts
@@ -129,6 +129,15 @@ def texts_of(page: str) -> set[str]:
     """
     said = re.split(r"<[^>]*>", page) + re.findall(rf'(?:{"|".join(_SPOKEN)})="([^"]*)"', page)
     return {" ".join(unescape(text).split()) for text in said}
+
+
+def left_in_english(page: BeautifulSoup, words: Words, english: str) -> list[str]:
+    """Put a page into the other language as `speak` does; return what the English page says in the same words.
+
+    What a translator leaves as it is, such as the English name of a term in brackets, is no part of these.
+    """
+    known = texts_of(english)
+    return [said for said in speak(page, words) if said in known]
 
 
 def parsed(html: str) -> BeautifulSoup:
@@ -341,7 +350,7 @@ def join_editions(
         pages = dict(zip(finished, workers.map(made, finished), strict=True))
     # What scripts write is on no page yet, and may come to any; the last word is that of the buttons that copy code.
     written = "".join([*in_scripts.values(), "复制到剪贴板"])
-    shared = shared_by([page.html for page in pages.values()], SHARED, font, site, written)
+    shared = shared_by([page.html for page in pages.values()], SHARED, files.differing[WHOLE], site, written)
     for name, page in pages.items():
         english = (site / f"{name}.html").read_text(encoding="utf-8")
         for address, html, common in ((f"{folder}/{name}", page.html, shared), (name, english, None)):
@@ -368,8 +377,7 @@ def _in_edition(site: Path, own: Path, files: Files, words: Words, language: str
     page = parsed(text.replace(f"{base}{name}.html", f"{base}{FOLDERS[language]}/{name}.html"))
     only(page, "html")["lang"] = CODES[language]
     changed = same_ids(page, english, name)
-    known = texts_of(english)  # what a translator has left as it is, such as a name in brackets, is no part of these
-    left = [said for said in speak(page, words) if said in known]
+    left = left_in_english(page, words, english)
     mark_latin(page)
     files.led(page, name)
     return _Page(page.decode(formatter=InOrder()), changed, list(dict.fromkeys(left)))

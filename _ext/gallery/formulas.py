@@ -44,7 +44,8 @@ class Formula:
 def displays(notebook: Any) -> dict[str, str]:
     r"""Return the displays of a notebook by their numbers, without the numbers.
 
-    A display that ends in a comma goes on in the formula that a "with" or "where" below it begins with.
+    A display that ends in a comma goes on in the formula that a "with" or "where" below it begins with, if that is an
+    equation, a bound or a membership.
 
     >>> cell = {"cell_type": "markdown", "source": "$$a=2b, \\tag{6}$$\n\nwith $b=1$. Then $$c \\tag{7}$$"}
     >>> displays({"cells": [cell]})
@@ -55,7 +56,7 @@ def displays(notebook: Any) -> dict[str, str]:
         for display in _DISPLAY.finditer(text):
             tex = untagged(display[1])
             more = re.match(r"\s*(?:with|where|其中) \$([^$]+)\$", text[display.end() :])
-            if tex.endswith(",") and more:
+            if tex.endswith(",") and more and re.search(r"[=<>]|\\(?:in|sim|[lg]eq?)\b", more[1]):
                 tex += rf"\quad {more[1]}"
             found |= dict.fromkeys(tags_of(display[1]), tex.rstrip(".,; "))
     return found

@@ -4,8 +4,8 @@ Each run of Han characters in the text of a finished page becomes ``<span lang="
 screen readers change their voice, and browsers choose forms and breaks.
 
 A chapter in English has some thirty characters. Its own font takes 10 kB instead of that of the whole book; what is
-written into the page later, such as results of a search, has the font of the book. Pages in Chinese share a font of the
-characters that many of them have.
+written into the page later, such as results of a search, has the font of the book, with the characters of the English
+edition. Pages in Chinese share a font of the characters that many of them have, and one of all.
 """
 
 from __future__ import annotations
@@ -57,23 +57,30 @@ def marked(page: str) -> str:
 #: Where the fonts of the pages are, and what says it in a page.
 FONTS = Path("_static", "vendor", "fonts", "pages")
 _STYLE = re.compile(r'<style class="han">.*?</style>\n')
+#: The characters that a font of the site may be for, as in ``_static/fonts.css``.
+EVERY = "U+2E80-2FDF,U+3000-303F,U+3400-9FFF,U+F900-FAFF,U+FF00-FFEF"
 #: What a page shows, and what the attributes of its elements may show.
 _SHOWN = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1>", re.DOTALL)
 
 
 class Shared(NamedTuple):
-    """A font that several pages share: its name among the fonts of the pages, and its characters."""
+    """A font that several pages share, and its characters; and the font that has what is on none of the pages yet.
 
-    name: str
+    Both are where they stand from the root of the site.
+    """
+
+    address: str
     characters: frozenset[int]
+    whole: str
 
 
-def shared_by(pages: Sequence[str], least: float, font: bytes, site: Path, always: str = "") -> Shared:
+def shared_by(pages: Sequence[str], least: float, whole: str, site: Path, always: str = "") -> Shared:
     """Write a font of the characters that at least this share of some pages has, and of those of a text."""
     count = Counter(code for page in pages for code in shown_by(page))
     often = {code for code, number in count.items() if number >= least * len(pages)}
     characters = frozenset(often | shown_by(always))
-    return Shared(written(characters, font, site), characters)
+    name = written(characters, (site / whole).read_bytes(), site)
+    return Shared((FONTS / name).as_posix(), characters, whole)
 
 
 def shown_by(page: str) -> set[int]:
@@ -91,14 +98,14 @@ def written(characters: Set[int], font: bytes, site: Path) -> str:
 
 
 def with_font(page: str, faces: Mapping[str, Set[int]]) -> str:
-    """Return a page that finds its characters in fonts, by their addresses.
+    """Return a page that finds its characters in fonts, by their addresses; without any it is for every Chinese one.
 
     >>> with_font("<head></head>", {"a.woff2": {0x71B5, 0x79E9}}).partition("format")[2]
     '("woff2");unicode-range:U+71B5,U+79E9}</style>\\n</head>'
     """
     said = ""
     for address, characters in faces.items():
-        which = ",".join(f"U+{code:04X}" for code in sorted(characters))
+        which = ",".join(f"U+{code:04X}" for code in sorted(characters)) or EVERY
         face = f'font-family:"Book Han";font-display:swap;src:url("{address}") format("woff2");unicode-range:{which}'
         said += f"@font-face{{{face}}}"
     return page.replace("</head>", f'<style class="han">{said}</style>\n</head>', 1) if said else page
@@ -113,15 +120,21 @@ def with_own_font(page: str, font: bytes, site: Path, depth: int, shared: Shared
     shared : a font that other pages have as well; the page's own has the other characters.
     """
     page = _STYLE.sub("", page)
-    characters, faces, name = shown_by(page), {}, ""
+    characters, name = shown_by(page), ""
+    faces: dict[str, Set[int]] = {}
     up = "../" * depth
-    if shared and (common := characters & shared.characters):
-        faces[f"{up}{(FONTS / shared.name).as_posix()}"] = common
-        characters -= common
+    if shared:  # of two fonts that have a character, the browser takes the later
+        faces[up + shared.whole] = set()
+        faces[up + shared.address] = characters & shared.characters
+        characters -= shared.characters
     if characters:
         name = written(characters, font, site)
         faces[f"{up}{(FONTS / name).as_posix()}"] = characters
     return with_font(page, faces), name
+
+
+#: The font of the book in the site.
+WHOLE = "_static/vendor/fonts/book-han.woff2"
 
 
 def book_font() -> bytes:
@@ -134,7 +147,11 @@ def give_fonts(app: Sphinx, exception: Exception | None) -> None:
     if app.config.language != "en":  # the pages of another edition get theirs where both are joined
         return
     font, out, used = book_font(), Path(app.outdir), set()
-    for path in pages_of(app, exception):
+    pages = list(pages_of(app, exception))
+    if pages:
+        english = fonts.han_characters(fonts.book_texts(patterns=fonts.IN_ENGLISH))
+        fonts.cut(TTFont(io.BytesIO(font)), english, "Book Han", out / WHOLE, ("locl",))
+    for path in pages:
         page = path.read_text(encoding="utf-8")
         changed, name = with_own_font(page, font, out, len(path.relative_to(out).parts) - 1)
         if name:
