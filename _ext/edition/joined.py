@@ -33,7 +33,7 @@ FOLDERS = {"zh_CN": "zh"}
 CODES = {"zh_CN": "zh-CN"}
 SAYS = {"zh_CN": ("中文", "本页的中文版"), "en": ("English", "This page in English")}
 #: Attributes that are read out or shown.
-_SPOKEN = ("title", "aria-label", "alt", "placeholder", "content")
+_SPOKEN = ("title", "aria-label", "alt", "placeholder", "content", "data-unit")
 #: What stays as it is: code, formulas, and what says its own language; names of works, and what a cell prints.
 _QUIET = {"script", "style", "math", "svg", "code", "pre", "kbd", "textarea"}
 _QUIET_CLASSES = {"bibtex-citation", "chapter-references", "citation", "dataframe", "api-link"}

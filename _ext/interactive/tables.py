@@ -51,18 +51,18 @@ def small_head() -> Table:
 
 
 @cache
-def models() -> dict[str, tuple[str, Heads, tuple[int, int]]]:
-    """The models whose heads are shown, by a short key: the name, the heads, and the layer and head to begin with."""
+def models() -> dict[str, tuple[Heads, tuple[int, int]]]:
+    """The models whose heads are shown, by a short key: the heads, and the layer and head to begin with."""
     keys = {"encoder": "encoder", "small": "small decoder", "pretrained": "pretrained decoder"}
-    return {key: (name, heads_of(name, "sentence"), START[name]) for key, name in keys.items()}
+    return {key: (heads_of(name, "sentence"), START[name]) for key, name in keys.items()}
 
 
 def described_models() -> Table:
     """Return what a figure has to know of the models before it loads a head; layers and heads are counted from 1."""
     return [
-        {"key": key, "name": name, "layers": heads.layers, "heads": heads.heads, "tokens": list(heads.tokens),
+        {"key": key, "layers": heads.layers, "heads": heads.heads, "tokens": list(heads.tokens),
          "causal": heads.causal, "start": [layer + 1, head + 1]}
-        for key, (name, heads, (layer, head)) in models().items()
+        for key, (heads, (layer, head)) in models().items()
     ]  # fmt: skip
 
 
@@ -84,11 +84,11 @@ def products() -> Table:
         Q, K = rng.standard_normal((2, PRODUCTS // SENTENCE, SENTENCE, int(width)))
         drawn.append(_product_table(np.einsum("rd,rkd->rk", Q[:, 0], K), int(width)))
     trained = []
-    for name, heads, _ in models().values():
+    for key, (heads, _) in models().items():
         rows = (heads.Q @ np.swapaxes(heads.K, -1, -2)).reshape(-1, heads.n, heads.n)
         hidden = ~np.tri(heads.n, dtype=bool) & heads.causal
         rows = np.where(hidden, -np.inf, rows)[:, 1:]  # the first row of a causal head has one key
-        trained.append(_product_table(rows.reshape(-1, heads.n), heads.d_k) | {"name": f"{name}, width {heads.d_k}"})
+        trained.append(_product_table(rows.reshape(-1, heads.n), heads.d_k) | {"model": key})
     return {"ends": ENDS.tolist(), "drawn": drawn, "trained": trained}
 
 

@@ -14,15 +14,17 @@
     return made;
   }
 
+  // Marks a word for the reader that looks like a key: an edition in another language translates it.
+  const say = (text) => text;
   const signed = (text) => text.replace("-", "\u2212");
   function fixed(value, digits = 3) {
-    if (!Number.isFinite(value)) return "none";
+    if (!Number.isFinite(value)) return say("none");
     const text = value.toFixed(digits);
     return Number(text) === 0 ? text.replace("-", "") : signed(text); // no minus before a number that shows as 0
   }
   // A few digits, whatever the size of the number.
   function brief(value) {
-    if (!Number.isFinite(value)) return "none";
+    if (!Number.isFinite(value)) return say("none");
     const size = Math.abs(value);
     if (value !== 0 && (size >= 1e5 || size < 1e-4)) {
       const [digits, power] = value.toExponential(1).split("e");
@@ -146,7 +148,7 @@
                 const name = item.dataset.label ? `${item.dataset.label}: ` : "";
                 return type === "bar"
                   ? `${item.label}, ${name}${fixed(item.parsed.y)}`
-                  : `${name}${brief(item.parsed.y)} at ${brief(item.parsed.x)}`;
+                  : say(`${name}${brief(item.parsed.y)} at ${brief(item.parsed.x)}`);
               },
             },
           },
@@ -316,7 +318,7 @@
       return button;
     });
     const choice = element("div", { role: "group", "aria-label": "Your guess" }, ...buttons);
-    return element("div", { class: "interactive-question" }, element("p", {}, `Guess first. ${ask[0].toUpperCase()}${ask.slice(1)}`), choice, said);
+    return element("div", { class: "interactive-question" }, element("p", {}, `Guess first. ${ask}`), choice, said);
   }
 
   async function takeOver(figure, kind, make) {
@@ -414,7 +416,7 @@
   const level = (from, to, y) => curve([from, to], () => y);
 
   window.attentionFrame = {
-    fixed, brief, short, interpolated, table, axis, line, marker, chart, heat, draggable, curve, set, numbers, begin,
+    say, fixed, brief, short, interpolated, table, axis, line, marker, chart, heat, draggable, curve, set, numbers, begin,
     slider, hundredths, logarithmic, among, level,
   };
 })();

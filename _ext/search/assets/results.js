@@ -5,6 +5,9 @@
     const list = document.getElementById("search-results");
     const field = document.querySelector(".bd-search-container form.bd-search input");
 
+    /* Marks what an edition in another language has to say its own way. */
+    const say = (text) => text;
+
     /* An element with its text, in which Chinese is said to be Chinese: a voice and a font depend on it. */
     const element = (name, text = "", attributes = {}) => {
         const made = document.createElement(name);
@@ -52,7 +55,7 @@
         const more = others.filter(({ title }) => title !== first.title).slice(0, most.places);
         if (more.length) {
             const also = element("p", "Also there: ", { class: "search-also" });
-            more.forEach((place, k) => also.append(k ? "; " : "", element("a", place.title || whole, { href: address(place) })));
+            more.forEach((place, k) => also.append(k ? say("; ") : "", element("a", place.title || whole, { href: address(place) })));
             item.append(also);
         }
         return item;

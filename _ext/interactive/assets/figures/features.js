@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const F = window.attentionFormulas;
-  const { fixed, brief, axis, line, marker, chart, curve, set, numbers, slider, hundredths, among, level, draggable } = window.attentionFrame;
+  const { say, fixed, brief, axis, line, marker, chart, curve, set, numbers, slider, hundredths, among, level, draggable } = window.attentionFrame;
   const tables = window.attentionTables;
 
   // The error of random features against their number and two norms.
@@ -10,7 +10,7 @@
     name: "Errors of random features, to move",
     tables: ["draws"],
     guess: {
-      ask: "x + y grows from length 2 to 4. How many times as many positive features does an error of a tenth need?",
+      ask: "The sum x + y grows from length 2 to 4. How many times as many positive features does an error of a tenth need?",
       options: ["Four times", "About a hundred times", "More than a hundred thousand times"],
       right: 2,
       because: "The relative variance grows like the exponential of the squared length.",
@@ -26,9 +26,9 @@
       const last = sizes.at(-1);
       // Name, hue, dashes, the relative variance of one feature, and how many features one projection gives.
       const kinds = [
-        ["positive", "blue", [], (sum) => F.positiveVariance(sum), 1],
-        ["hyperbolic", "orange", [8, 3], (sum) => 2 * F.pairVariance(sum), 2],
-        ["trigonometric", "green", [3, 3], (sum, difference) => 2 * F.pairVariance(difference), 2],
+        [say("positive"), "blue", [], (sum) => F.positiveVariance(sum), 1],
+        [say("hyperbolic"), "orange", [8, 3], (sum) => 2 * F.pairVariance(sum), 2],
+        [say("trigonometric"), "green", [3, 3], (sum, difference) => 2 * F.pairVariance(difference), 2],
       ];
       const errors = chart(panels, "Relative standard errors over the number of features, on logarithmic axes.", {
         x: axis("features m", { min: 1, max: 10000, log: true }),
@@ -48,8 +48,8 @@
           datasets: [
             line("nine estimates of ten", "blue", { fill: "+1", borderWidth: 1 }),
             line("", "blue", { borderWidth: 1, quiet: true }),
-            line("median", "blue", { pointRadius: 3 }),
-            line("kernel", "grey", { borderWidth: 1 }),
+            line(say("median"), "blue", { pointRadius: 3 }),
+            line(say("kernel"), "grey", { borderWidth: 1 }),
             marker("", "blue"),
           ],
         },
@@ -93,7 +93,7 @@
     name: "The variance of random features of two vectors, to move",
     tables: [],
     guess: {
-      ask: "y is turned until it points away from x. Which features have the smallest error then?",
+      ask: "The vector y is turned until it points away from x. Which features have the smallest error then?",
       options: ["Cosines (trigonometric)", "Exponentials (positive, hyperbolic)", "All have the same"],
       right: 1,
       because: "Exponentials depend on x + y, which is short now, and cosines on x \u2212 y, which is long.",
@@ -116,9 +116,9 @@
         put("xy"[dataset] + 2, component(y));
       });
       const kinds = [
-        ["positive", "blue", [], (sum) => F.positiveVariance(sum)],
-        ["hyperbolic", "orange", [8, 3], (sum) => F.pairVariance(sum)],
-        ["trigonometric", "green", [3, 3], (_, difference) => F.pairVariance(difference)],
+        [say("positive"), "blue", [], (sum) => F.positiveVariance(sum)],
+        [say("hyperbolic"), "orange", [8, 3], (sum) => F.pairVariance(sum)],
+        [say("trigonometric"), "green", [3, 3], (_, difference) => F.pairVariance(difference)],
         ["positive, best A (FAVOR++)", "pink", [8, 3, 2, 3], (sum) => F.bestVariance(sum, 2)],
       ];
       const fine = Array.from({ length: 101 }, (_, k) => k / 20);

@@ -4,7 +4,7 @@
   "use strict";
   const F = window.attentionFormulas;
   const {
-    fixed, brief, short, table, axis, line, marker, chart, heat, curve, set, numbers, slider, among, level, draggable,
+    say, fixed, brief, short, table, axis, line, marker, chart, heat, curve, set, numbers, slider, among, level, draggable,
   } = window.attentionFrame;
   const tables = window.attentionTables;
   const EPSILON = 0.1; // the share that the effective rank leaves out
@@ -12,14 +12,15 @@
   // --- the heads -----------------------------------------------------------------------------------
 
   const models = () => tables.models;
+  const NAMES = { encoder: say("encoder"), small: say("small decoder"), pretrained: say("pretrained decoder") };
   const WITHOUT = 1;
   const choices = (first = 0) => {
     const [layer, head] = models()[0].start;
     return [
-      { key: "model", label: "model", options: models().map(({ name }) => name), value: 0 },
-      slider("layer", "layer", [1, models()[0].layers, 1], layer, { show: String }),
-      slider("head", "head", [1, models()[0].heads, 1], head, { show: String }),
-      { key: "first", label: "first token", options: ["kept", "left out"], value: first },
+      { key: "model", label: say("model"), options: models().map(({ key }) => NAMES[key]), value: 0 },
+      slider("layer", say("layer"), [1, models()[0].layers, 1], layer, { show: String }),
+      slider("head", say("head"), [1, models()[0].heads, 1], head, { show: String }),
+      { key: "first", label: "first token", options: [say("kept"), "left out"], value: first },
     ];
   };
   // Another model has other numbers of layers and heads, and a head of its own to begin with.
@@ -42,7 +43,7 @@
     return { scores, seen: causal ? F.causal(n) : F.windowMask(n, n), tokens: tokens.slice(from) };
   }
   const named = ({ model, layer, head, first }) =>
-    `Head ${head} of layer ${layer} of the ${models()[model].name}${first === WITHOUT ? ", first token left out" : ""}`;
+    `Head ${head} of layer ${layer} of the ${NAMES[models()[model].key]}${first === WITHOUT ? ", first token left out" : ""}`;
   // A figure whose numbers come later shows those of the reader's last choice alone.
   function latest(work) {
     let count = 0;
@@ -60,7 +61,7 @@
     name: "Singular values of a trained head, to move",
     tables: ["models"],
     guess: {
-      ask: "the temperature of this head rises from 1 to 5. What does its entropy rank do?",
+      ask: "The temperature of this head rises from 1 to 5. What does its entropy rank do?",
       options: ["It falls all the way", "It rises, and then falls", "It rises all the way"],
       right: 1,
       because: "The rank has its largest value above temperature 1, and tends to 1 when all scores become equal.",
@@ -68,7 +69,7 @@
     },
     controls: () => [
       ...choices(),
-      slider("temperature", "temperature T", [0, TEMPERATURES.length - 1, 1], ONE, {
+      slider("temperature", say("temperature T"), [0, TEMPERATURES.length - 1, 1], ONE, {
         show: (k) => short(TEMPERATURES[k]),
       }),
     ],
@@ -91,8 +92,8 @@
         panels,
         "Three ranks over the temperature; the table has the numbers at the chosen one.",
         {
-          x: axis("temperature T", { min: 0.05, max: 20, log: true }),
-          y: axis("rank", { min: 0.9, max: 20, log: true, named: [1, 2, 5, 10, 20] }),
+          x: axis(say("temperature T"), { min: 0.05, max: 20, log: true }),
+          y: axis(say("rank"), { min: 0.9, max: 20, log: true, named: [1, 2, 5, 10, 20] }),
           datasets: [
             ...kinds.map(([label, , hue, borderDash]) => line(label, hue, { borderDash })),
             ...kinds.map(([label, , hue]) => marker(label, hue)),
@@ -105,7 +106,7 @@
       const facts = numbers(
         results,
         "Ranks",
-        ["", "at T", "at 1"],
+        ["", say("at T"), say("at 1")],
         ["entropy rank", `effective rank, ${EPSILON} left out`, "stable rank"],
       );
       return latest((state, { scores, seen }) => {
@@ -130,17 +131,17 @@
   // What a mask does to the weights and to the ranks of a trained head.
   const MASKS = [
     ["no other mask", (n) => F.windowMask(n, n)],
-    ["causal", (n) => F.causal(n)],
-    ["window", (n, size) => F.windowMask(n, size)],
-    ["strided", (n, size) => F.stridedMask(n, size)],
-    ["blocks", (n, size) => F.blockMask(n, size)],
+    [say("causal"), (n) => F.causal(n)],
+    [say("window"), (n, size) => F.windowMask(n, size)],
+    [say("strided"), (n, size) => F.stridedMask(n, size)],
+    [say("blocks"), (n, size) => F.blockMask(n, size)],
     ["window and first token", (n, size) => F.either(F.windowMask(n, size), F.hubMask(n, 1))],
   ];
   const mask = {
     name: "A mask on a trained head, to move",
     tables: ["models"],
     guess: {
-      ask: "a window hides every key that is more than one place away. What becomes of the entropy rank of this head?",
+      ask: "A window hides every key that is more than one place away. What becomes of the entropy rank of this head?",
       options: ["It falls, because weights are lost", "It stays", "It rises"],
       right: 2,
       because: "Rows that see different keys differ more, so more singular values are large.",
@@ -148,7 +149,7 @@
     },
     controls: () => [
       ...choices(),
-      { key: "mask", label: "mask", options: MASKS.map(([name]) => name), value: 1 },
+      { key: "mask", label: say("mask"), options: MASKS.map(([name]) => name), value: 1 },
       slider("size", "width, stride or block", [1, 9, 1], 2, { show: String }),
     ],
     changed: ofAnotherModel,
@@ -165,7 +166,7 @@
       const facts = numbers(
         results,
         "Behind the mask",
-        ["", "with", "without"],
+        ["", say("with"), say("without")],
         ["rank in double precision", `effective rank, ${EPSILON} left out`, "entropy rank", "share of the weight kept"],
       );
       return latest((state, { scores, seen }) => {
@@ -193,7 +194,7 @@
     name: "Powers of a trained head, to move",
     tables: ["models"],
     guess: {
-      ask: "the matrix of this head is applied ten times. What do its rows look like?",
+      ask: "The matrix of this head is applied ten times. What do its rows look like?",
       options: ["Each has one large entry", "They are nearly equal", "They are those of one pass"],
       right: 1,
       because: "Each pass shrinks the differences of rows, and all rows tend to one distribution.",
@@ -217,7 +218,7 @@
         results,
         "Of the k-th power",
         ["", "after k passes", "after one"],
-        ["Dobrushin's coefficient", "entropy rank", "largest entry"],
+        [say("Dobrushin's coefficient"), "entropy rank", "largest entry"],
       );
       return latest((state, { scores, seen }) => {
         const one = F.attention(scores, seen);
@@ -237,7 +238,7 @@
           both.map((A) => fixed(F.entropyRank(F.singularValues(A)), 2)),
           both.map((A) => fixed(Math.max(...A.flat()))),
         ]);
-        return `${named(state)} after ${state.power} passes: Dobrushin's coefficient ${brief(tau[state.power - 1])}.`;
+        return say(`${named(state)} after ${state.power} passes: Dobrushin's coefficient ${brief(tau[state.power - 1])}.`);
       });
     },
   };
@@ -247,14 +248,14 @@
     name: "The size of a dot product, to move",
     tables: ["widths"],
     guess: {
-      ask: "the components are drawn with variance 1. The width grows from 16 to 256. By what does the spread of q\u00b7k grow?",
+      ask: "The components are drawn with variance 1. The width grows from 16 to 256. By what does the spread of q\u00b7k grow?",
       options: ["It stays", "By the factor 4", "By the factor 16"],
       right: 1,
       because: "The variance is the width, so the spread is its root. The division by the root takes this away.",
       state: { of: 0, width: 8 },
     },
     controls: () => [
-      { key: "of", label: "queries and keys", options: ["drawn, variance 1", ...tables.widths.trained.map((t) => t.name)],
+      { key: "of", label: "queries and keys", options: ["drawn, variance 1", ...tables.widths.trained.map(({ model, width }) => `${NAMES[model]}, width ${width}`)],
         value: 0 },
       among(tables.widths.drawn.map(({ width }) => width), "width", "width d_k", 4, String),
     ],
@@ -266,14 +267,14 @@
       const { ends, trained, drawn } = tables.widths;
       const middle = (k) => (ends[k] + ends[k + 1]) / 2;
       const made = chart(panels, "Two histograms of dot products: as they are, and divided by the root of the width.", {
-        x: axis("value", { min: ends[0], max: ends.at(-1), step: 20 }),
+        x: axis(say("value"), { min: ends[0], max: ends.at(-1), step: 20 }),
         y: axis("share for each unit", { min: 0 }),
         datasets: [line("q\u00b7k", "blue"), line("q\u00b7k / \u221ad_k", "orange", { borderDash: [8, 3] })],
       });
       const facts = numbers(
         results,
         "In numbers",
-        ["", "q\u00b7k", "divided"],
+        ["", "q\u00b7k", say("divided")],
         ["standard deviation", "rows with a weight above 0.9"],
       );
       return ({ of, width }) => {

@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const F = window.attentionFormulas;
-  const { fixed, heat, numbers, slider, chart, axis, line, marker, set, draggable } = window.attentionFrame;
+  const { say, fixed, heat, numbers, slider, chart, axis, line, marker, set, draggable } = window.attentionFrame;
   const N = 48;
   const MOST = 8; // layers
   // Name, masks of the layers in turn, and whether a position sees later ones.
@@ -11,36 +11,36 @@
     ["strided: near, then far", (size) => F.factorisedStrided(N, size), false],
     ["fixed: own block, then cells", (size) => F.factorisedFixed(N, size, 1), false],
     ["fixed: cells, then own block", (size) => F.factorisedFixed(N, size, 1).reverse(), false],
-    ["halving", () => [F.halvingMask(N)], false],
+    [say("halving"), () => [F.halvingMask(N)], false],
     ["window on both sides and a hub", (size) => [F.either(F.windowMask(N, size), F.hubMask(N, 1))], true],
   ];
   const reach = {
     name: "The reach of a sparse pattern, to move",
     tables: [],
     guess: {
-      ask: "a query sees itself and the 7 keys before it. How many of the 48 positions does the last one hear of in two layers?",
-      options: ["15", "22", "all"],
+      ask: "A query sees itself and the 7 keys before it. How many of the 48 positions does the last one hear of in two layers?",
+      options: ["15", "22", say("all")],
       right: 0,
       because: "Each layer adds the width once more. The strided pattern of the same size reaches all in two.",
       state: { pattern: 0, size: 7, layers: 2 },
     },
     controls: () => [
-      { key: "pattern", label: "pattern", options: PATTERNS.map(([name]) => name), value: 1 },
+      { key: "pattern", label: say("pattern"), options: PATTERNS.map(([name]) => name), value: 1 },
       slider("size", "width, stride or block", [1, 12, 1], 7, { show: String }),
-      slider("layers", "layers", [1, MOST, 1], 2, { show: String }),
+      slider("layers", say("layers"), [1, MOST, 1], 2, { show: String }),
     ],
     build(panels, results, put) {
       const picture = heat(panels, "Which position reaches which: the darker, the fewer layers are needed.");
       const shares = chart(panels, "The share of the pairs that is reached, against the number of layers.", {
-        x: axis("layers", { min: 0, max: MOST, step: 1 }),
+        x: axis(say("layers"), { min: 0, max: MOST, step: 1 }),
         y: axis("share of the pairs", { min: 0, max: 1, step: 0.2 }),
-        datasets: [line("reached", "blue", { pointRadius: 3 }), marker("", "blue")],
+        datasets: [line(say("reached"), "blue", { pointRadius: 3 }), marker("", "blue")],
       });
       draggable(shares, [1], (_, __, { x }) => put("layers", Math.max(1, Math.round(x))));
       const facts = numbers(
         results,
         "Of 48 positions",
-        ["", "number"],
+        ["", say("number")],
         ["entries of a row in a layer, mean", "share of the pairs reached", "positions that the last one hears of", "layers for all pairs"],
       );
       return ({ pattern, size, layers }) => {

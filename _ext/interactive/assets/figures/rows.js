@@ -2,19 +2,19 @@
 (() => {
   "use strict";
   const F = window.attentionFormulas;
-  const { fixed, interpolated, axis, line, marker, chart, curve, set, numbers, slider, hundredths, logarithmic, among, level, draggable } = window.attentionFrame;
+  const { say, fixed, interpolated, axis, line, marker, chart, curve, set, numbers, slider, hundredths, logarithmic, among, level, draggable } = window.attentionFrame;
   const tables = window.attentionTables;
 
   const QUERY = 3; // the query "it"
   const small = () => tables.head; // the head of four tokens
-  const choice = () => ({ key: "query", label: "query", options: small().tokens, value: QUERY });
+  const choice = () => ({ key: "query", label: say("query"), options: small().tokens, value: QUERY });
 
   // The row of a query of the small head, its entropy and its Jacobian.
   const row = {
     name: "A row of the small head, to move",
     tables: ["head"],
     guess: {
-      ask: "two scores are the largest and equal, and the temperature falls to 0.03. What does the norm of the Jacobian do?",
+      ask: "Two scores are the largest and equal, and the temperature falls to 0.03. What does the norm of the Jacobian do?",
       options: ["It goes to 0", "It stays at a half"],
       right: 1,
       because: "Two keys that share everything make the norm as large as it can be, at every low temperature.",
@@ -25,8 +25,8 @@
       ...small().tokens.map((token, j) =>
         slider(`score${j}`, `score of ${token}`, [-6, 6, 0.1], small().scores[QUERY][j]),
       ),
-      { key: "scale", label: "q\u00b7k divided by", options: ["\u221a2 (scaled)", "1 (unscaled)"], value: 0 },
-      logarithmic("temperature T", "temperature", -1.5, 1.5, 0),
+      { key: "scale", label: "q\u00b7k divided by", options: [say("\u221a2 (scaled)"), say("1 (unscaled)")], value: 0 },
+      logarithmic(say("temperature T"), "temperature", -1.5, 1.5, 0),
     ],
     changed(key, state, put) {
       if (key === "query") small().scores[state.query].forEach((score, j) => put(`score${j}`, score));
@@ -38,8 +38,8 @@
       const bars = chart(panels, "Bars of the four weights; the table has the same numbers.", {
         type: "bar",
         labels: tokens,
-        x: axis("key", { words: true }),
-        y: axis("weight", { min: 0, max: 1, step: 0.2 }),
+        x: axis(say("key"), { words: true }),
+        y: axis(say("weight"), { min: 0, max: 1, step: 0.2 }),
         datasets: [{ label: "", hue: "blue", data: [], quiet: true, maxBarThickness: 60 }],
       });
       // A bar that is pulled to the weight p has the score at which this key has it and the others keep their own.
@@ -58,11 +58,11 @@
       );
       const cells = [...panels.lastChild.querySelectorAll("tbody td")];
       panels.lastChild.classList.add("interactive-heat");
-      const weights = numbers(results, "Weights", ["key", "weight"], tokens);
+      const weights = numbers(results, "Weights", [say("key"), say("weight")], tokens);
       const facts = numbers(
         results,
         "In numbers",
-        ["", "this row", "all equal", "one-hot"],
+        ["", "this row", "all equal", say("one-hot")],
         ["entropy in nats", "norm of the Jacobian", "norm by the scores q\u00b7k"],
       );
       const equal = Array(n).fill(1 / n);
@@ -95,7 +95,7 @@
     name: "Two rows of the small head, to move",
     tables: ["head"],
     guess: {
-      ask: "a shift adds the same number to all scores. Which row changes?",
+      ask: "A shift adds the same number to all scores. Which row changes?",
       options: ["Softmax", "Squared ReLU", "Both"],
       right: 1,
       because: "Softmax has the shift in every exponential, where it cancels.",
@@ -103,27 +103,27 @@
     },
     controls: () => [
       choice(),
-      slider("shift", "shift", [-6, 6, 0.25], 0, hundredths),
-      logarithmic("stretch", "stretch", -1, 1, 0),
+      slider("shift", say("shift"), [-6, 6, 0.25], 0, hundredths),
+      logarithmic(say("stretch"), "stretch", -1, 1, 0),
     ],
     build(panels, results) {
       const { tokens, width } = small();
       const bars = chart(panels, "Bars of both rows, side by side for each key; the table has the same numbers.", {
         type: "bar",
         labels: tokens,
-        x: axis("key", { words: true }),
+        x: axis(say("key"), { words: true }),
         y: axis("share of the row", { min: 0, max: 1, step: 0.2 }),
         datasets: [
-          { label: "softmax", hue: "blue", data: [], maxBarThickness: 44 },
-          { label: "squared ReLU", hue: "orange", data: [], maxBarThickness: 44 },
+          { label: say("softmax"), hue: "blue", data: [], maxBarThickness: 44 },
+          { label: say("squared ReLU"), hue: "orange", data: [], maxBarThickness: 44 },
         ],
       });
       bars.options.plugins.legend.labels.boxHeight = 10;
       const facts = numbers(
         results,
         "In numbers",
-        ["", "softmax", "squared ReLU"],
-        ["sparsity S", "effective support nS\u00b2", ...tokens.map((token) => `share of ${token}`)],
+        ["", say("softmax"), say("squared ReLU")],
+        [say("sparsity S"), "effective support nS\u00b2", ...tokens.map((token) => `share of ${token}`)],
       );
       return (state) => {
         const scores = small().scores[state.query].map((s) => (state.stretch * s) / Math.sqrt(width) + state.shift);
@@ -149,15 +149,15 @@
     name: "Sparsity of four kinds of attention, to move",
     tables: ["rows"],
     guess: {
-      ask: "the mean of the scores is 3 instead of \u22121. Which curve stays where it is?",
+      ask: "The mean of the scores is 3 instead of \u22121. Which curve stays where it is?",
       options: ["That of softmax", "That of squared ReLU", "That of the scores themselves"],
       right: 0,
       because: "A number that is added to all scores cancels in softmax.",
       state: { beta: 3 },
     },
     controls: () => [
-      slider("beta", "mean \u03b2", [-3, 3, 0.25], -1, hundredths),
-      slider("gamma", "deviation \u03b3", [0.25, 6, 0.25], 1.5, hundredths),
+      slider("beta", say("mean \u03b2"), [-3, 3, 0.25], -1, hundredths),
+      slider("gamma", say("deviation \u03b3"), [0.25, 6, 0.25], 1.5, hundredths),
       among(tables.rows.lengths, "length", "keys n", 2, String),
     ],
     build(panels, results) {
@@ -165,8 +165,8 @@
       const by_ratio = (law) => (k, beta, gamma) => interpolated(ratios, S[law][k], beta / gamma);
       const by_gamma = (k, beta, gamma) => interpolated(gammas, S.exp[k], gamma);
       const kinds = [
-        ["softmax", "blue", (beta, gamma) => F.exponentialSparsity(gamma), by_gamma],
-        ["squared ReLU", "orange", F.reluSquaredSparsity, by_ratio("relu^2")],
+        [say("softmax"), "blue", (beta, gamma) => F.exponentialSparsity(gamma), by_gamma],
+        [say("squared ReLU"), "orange", F.reluSquaredSparsity, by_ratio("relu^2")],
         ["scores themselves", "green", F.identitySparsity, by_ratio("identity")],
         ["linear attention, \u03b2 > 0", "pink", F.linearSparsity, () => NaN],
       ];
@@ -176,7 +176,7 @@
         "Curves of S over the standard deviation of the scores; the table has the numbers at the chosen one.",
         {
           x: axis("standard deviation of the scores \u03b3", { min: 0, max: 6 }),
-          y: axis("sparsity S", { min: 0, max: 1, step: 0.2 }),
+          y: axis(say("sparsity S"), { min: 0, max: 1, step: 0.2 }),
           datasets: [
             ...kinds.map(([label, hue], k) => line(label, hue, { borderDash: DASHES[k] })),
             ...kinds.map(([label, hue]) => line(`${label}, n keys`, hue, { borderDash: [1, 3], quiet: true })),
