@@ -76,7 +76,7 @@ def laws() -> Figure:
 
 def trained_head() -> Floats:
     """Return the scaled scores of the head that the figures of trained heads begin with."""
-    _, heads, (layer, head) = models()["encoder"]
+    heads, (layer, head) = models()["encoder"]
     return heads.scores()[layer, head]
 
 

@@ -159,7 +159,7 @@ def tables() -> dict[str, Table]:
     """Return every table by its name."""
     of_heads = {
         f"heads-{key}-{layer + 1}": scores_of(heads, layer)
-        for key, (_, heads, _) in models().items()
+        for key, (heads, _) in models().items()
         for layer in range(heads.layers)
     }
     return {

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edition.catalogue import of_words
 from edition.joined import InOrder, Words, parsed, speak
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
 from sphinx.config import Config
+
+from .print_book import words_of
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = Path(__file__).parent / "assets" / "ebook"
@@ -107,12 +107,6 @@ def plain_page(app: Sphinx, page: str, template: str, context: dict[str, Any], d
         if app.config.language != "en" and "body" in context:
             context["body"] = spoken(context["body"], words_of(app.config.language))
             context["title"] = spoken(context["title"], words_of(app.config.language))
-
-
-@cache
-def words_of(language: str) -> Words:
-    """Return what programs write into pages, in a language."""
-    return Words(of_words(ROOT, language))
 
 
 def spoken(html: str, words: Words) -> str:

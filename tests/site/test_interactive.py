@@ -215,7 +215,7 @@ def test_table_of_estimates(table):
 @pytest.mark.parametrize(("key", "causal"), [("encoder", False), ("small", True), ("pretrained", True)])
 def test_tables_of_trained_heads(table, key, causal):
     (model,) = (one for one in table("models") if one["key"] == key)
-    heads = load_heads("sentence") if key == "encoder" else tables.models()[key][1]
+    heads = load_heads("sentence") if key == "encoder" else tables.models()[key][0]
     assert (model["causal"], model["layers"], model["heads"]) == (causal, heads.layers, heads.heads)
     assert len(model["tokens"]) == heads.n == SENTENCE
     layer, head = (number - 1 for number in model["start"])
@@ -228,7 +228,7 @@ def test_tables_of_trained_heads(table, key, causal):
 
 def test_a_shorter_text_of_a_causal_model_has_the_same_heads():
     whole = load_pretrained()
-    np.testing.assert_allclose(tables.models()["pretrained"][1].weights(), whole.weights()[:, :, :18, :18], atol=1e-12)
+    np.testing.assert_allclose(tables.models()["pretrained"][0].weights(), whole.weights()[:, :, :18, :18], atol=1e-12)
 
 
 def test_table_of_products(table):
@@ -394,8 +394,8 @@ def test_figures_follow_the_arrow_keys(browser, address):
     mask.get_by_label("model").select_option("pretrained decoder")
     mask.get_by_label("first token").select_option("left out")
     mask.get_by_label("mask", exact=True).select_option("window")
-    layer, head = tables.models()["pretrained"][2]
-    A = tables.models()["pretrained"][1].weights()[layer, head, 1:, 1:]
+    layer, head = tables.models()["pretrained"][1]
+    A = tables.models()["pretrained"][0].weights()[layer, head, 1:, 1:]
     A, window = A / A.sum(axis=1, keepdims=True), patterns.window_mask(17, 2)
     behind = A * window / (A * window).sum(axis=1, keepdims=True)
     numbers = [[rank.numerical_rank(M).rank, rank.effective_rank(rank.singular_values(M), 0.1),

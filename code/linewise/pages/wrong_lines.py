@@ -17,7 +17,7 @@ from __future__ import annotations
 import html as markup
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.latex import LaTeXTranslator
 
+from linewise.conventions import conventions_of
 from linewise.derive import display, notation
 from linewise.derive.display import Record
 from linewise.ledger.collate import derivations_of
@@ -44,6 +45,9 @@ _UNSEEN = re.compile(
     r"\\(?:[td]?frac|sqrt|math[a-z]+|operatorname|left|right|[bB]igg?[lr]?|q?quad|tilde|displaystyle)(?![A-Za-z])"
     r"|\\(?:begin|end)\{[a-z]*\}|\\[,;:! ]"
 )
+#: What a solution says.
+SOLVED = "Line {number}: {mistake}. The right line: {right}"
+Say = Callable[..., str]
 _FINISHED = re.compile(r'<article class="wrong-line" id="([^"]+)".*?</article>', re.DOTALL)
 
 
@@ -115,8 +119,11 @@ def _exercises(notebook: Path, changed: int) -> tuple[Exercise, ...]:
 # --- as HTML --------------------------------------------------------------------------------------
 
 
-def html(exercise: Exercise, number: int, *, folds: bool = True) -> str:
-    """Return an exercise as HTML; its solution is folded below it, or left to a list where nothing folds."""
+def html(exercise: Exercise, number: int, *, folds: bool = True, say: Say = str.format) -> str:
+    """Return an exercise as HTML; its solution is folded below it, or left to a list where nothing folds.
+
+    say : says a template, such as ``"Line {number}: {mistake}."``, in the language of the page.
+    """
     rows = []
     for line in exercise.lines:
         sign, reason = "", ""
@@ -124,12 +131,13 @@ def html(exercise: Exercise, number: int, *, folds: bool = True) -> str:
             sign = f"{display.relation_of(line)} "
             reason = f' <span class="reason">{notation.html_words(display.reason_of(line))}</span>'
         rows.append(f'<li><span class="formula">{_typeset(sign + display.tex_of(line))}</span>{reason}</li>')
-    name = notation.html_words(exercise.name) or "A derivation"
+    name = notation.html_words(exercise.name) or say("A derivation")
     taken = "; ".join(rf"\({markup.escape(tex)}\)" for tex in _assumptions(exercise))
-    below = f'<p class="wrong-line-assumed">Assumed: {taken}.</p>' if taken else ""
+    below = f'<p class="wrong-line-assumed">{say("Assumed: {taken}.", taken=taken)}</p>' if taken else ""
     if folds:
         below += '<p class="wrong-line-said" role="status"></p>'  # what the script says has its room from the beginning
-        below += f'<details class="wrong-line-solution"><summary>Solution</summary>{solution(exercise)}</details>'
+        solved = solution(exercise, say)
+        below += f'<details class="wrong-line-solution"><summary>{say("Solution")}</summary>{solved}</details>'
     shown = (
         f'<article class="wrong-line" id="{exercise.id}" data-wrong="{exercise.wrong}">'
         f'<h3><span class="wrong-line-number">{number}. </span>{name}</h3>'
@@ -138,14 +146,12 @@ def html(exercise: Exercise, number: int, *, folds: bool = True) -> str:
     return signs.in_html(shown)
 
 
-def solution(exercise: Exercise) -> str:
+def solution(exercise: Exercise, say: Say = str.format) -> str:
     """Return what is wrong, and the right line."""
     right = f"{display.relation_of(exercise.right)} {display.tex_of(exercise.right)}"
-    mistake = notation.html_words(exercise.mistake)
-    return (
-        f'<p class="{display.TYPESET}">Line {exercise.wrong}: <em class="wrong-line-mistake">{mistake}</em>. '
-        f"The right line: {_typeset(right)}</p>"
-    )
+    mistake = f'<em class="wrong-line-mistake">{notation.html_words(exercise.mistake)}</em>'
+    said = say(SOLVED, number=exercise.wrong, mistake=mistake, right=_typeset(right))
+    return f'<p class="{display.TYPESET}">{said}</p>'
 
 
 def _assumptions(exercise: Exercise) -> list[str]:
@@ -160,7 +166,7 @@ def _typeset(tex: str) -> str:
 # --- on paper and as text -------------------------------------------------------------------------
 
 
-def tex(exercise: Exercise, number: int, encode: Encode = str) -> str:
+def tex(exercise: Exercise, number: int, encode: Encode = str, say: Say = str.format) -> str:
     """Return an exercise in LaTeX, as the style of a book draws a derivation; the reasons bear the lines' numbers."""
     first, *rest = exercise.lines
     body = [rf"\derivationname{{{number}. {words(exercise.name, encode)}}}"]
@@ -170,18 +176,18 @@ def tex(exercise: Exercise, number: int, encode: Encode = str) -> str:
         body.append(rf"\derivationline{{{right}}}{{{words(display.reason_of(line), encode)}\quad ({k})}}")
     if taken := _assumptions(exercise):
         listed = "; ".join(rf"\longformula{{{breakable(one)}}}" for one in taken)
-        body.append(used("assumed", f"Assumed: {listed}."))
+        body.append(used("assumed", say("Assumed: {taken}.", taken=listed)))
     return "\n".join(["", r"\begin{bookderivation}", *body, r"\end{bookderivation}", ""])
 
 
-def tex_solutions(found: list[Exercise], encode: Encode = str) -> str:
-    """Return the solutions of a set as a list in LaTeX."""
+def tex_solutions(found: list[Exercise], encode: Encode = str, say: Say = str.format) -> str:
+    """Return the solutions of a set as a list in LaTeX, ragged: a formula may need a line of its own."""
     said = []
     for number, one in enumerate(found, start=1):
         right = breakable(f"{display.relation_of(one.right)} {display.tex_of(one.right)}")
-        mistake = words(one.mistake, encode)
-        said.append(rf"{number}. Line {one.wrong}: \emph{{{mistake}}}. The right line: \longformula{{{right}}}")
-    return f"\n{items(said)}\n"
+        mistake, formula = rf"\emph{{{words(one.mistake, encode)}}}", rf"\longformula{{{right}}}"
+        said.append(f"{number}. {say(SOLVED, number=one.wrong, mistake=mistake, right=formula)}")
+    return f"\n{{\\raggedright\n{items(said)}\n}}\n"
 
 
 def plain(exercise: Exercise, number: int) -> str:
@@ -280,7 +286,7 @@ class Draw(SphinxPostTransform):
 
     def run(self, **kwargs: Any) -> None:
         """Visit the sets of a page."""
-        builder = self.app.builder
+        builder, say = self.app.builder, conventions_of(self.app.srcdir).say
         for node in list(self.document.findall(wrong_lines)) if builder.format != "latex" else ():
             found = exercises(Path(node["path"]))
             if builder.format != "html":
@@ -289,22 +295,22 @@ class Draw(SphinxPostTransform):
                 node.replace_self(nodes.literal_block(text, text))
                 continue
             if node["solved"]:
-                listed = "".join(f"<li>{solution(one)}</li>" for one in found)
+                listed = "".join(f"<li>{solution(one, say)}</li>" for one in found)
                 shown = signs.in_html(f'<ol class="wrong-line-solutions">{listed}</ol>')
             else:
                 folds = builder.name != "epub"  # no reader can be sure that a book unfolds
-                shown = "".join(html(one, k, folds=folds) for k, one in enumerate(found, start=1))
+                shown = "".join(html(one, k, folds=folds, say=say) for k, one in enumerate(found, start=1))
                 shown = f'<p class="wrong-line-score">{counted(found)}</p>{shown}' if folds else shown
             node.replace_self(nodes.raw("", shown, format="html", classes=["wrong-lines"]))
 
 
 def visit_latex(self: LaTeXTranslator, node: wrong_lines) -> None:
     """Draw a set, or its solutions."""
-    found = exercises(Path(node["path"]))
+    found, say = exercises(Path(node["path"])), conventions_of(self.builder.srcdir).say
     if node["solved"]:
-        self.body.append(tex_solutions(found, self.encode))
+        self.body.append(tex_solutions(found, self.encode, say))
     else:
-        self.body.append("".join(tex(one, k, self.encode) for k, one in enumerate(found, start=1)))
+        self.body.append("".join(tex(one, k, self.encode, say) for k, one in enumerate(found, start=1)))
     raise nodes.SkipNode
 
 
