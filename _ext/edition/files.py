@@ -9,6 +9,7 @@ it prints stay as they are.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -185,12 +186,19 @@ def _record(record: dict[str, Any], translate: Translate) -> dict[str, str]:
 def _spoken(record: Any) -> Iterator[tuple[Any, Any]]:
     """Yield where a record has words: a mapping or a list, and the key there."""
     for key, value in record.items() if isinstance(record, dict) else enumerate(record):
-        if isinstance(value, dict | list):
+        if key == "at" and isinstance(value, list):
+            yield from ((pair, at) for pair in value for at, part in enumerate(pair) if _is_word(part))
+        elif isinstance(value, dict | list):
             words = isinstance(value, list) and key in _RECORD
             yield from ((value, at) for at, one in enumerate(value) if words and isinstance(one, str))
             yield from _spoken(value)
         elif key in _RECORD and isinstance(value, str) and says_something(value):
             yield record, key
+
+
+def _is_word(part: Any) -> bool:
+    """Return whether a part of an instance is words: both of ``["order", "not transposed"]``, none of ``["d_k", 2]``."""
+    return isinstance(part, str) and bool(re.search("[A-Za-z]{3}", part))
 
 
 def drawn_again(text: str, conventions: Conventions) -> str:

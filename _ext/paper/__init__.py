@@ -9,6 +9,6 @@ from sphinx.application import Sphinx
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Load the parts."""
-    for part in ("print_book", "ebook"):
+    for part in ("print_book", "ebook", "spoken"):
         app.setup_extension(f"{__name__}.{part}")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,12 +11,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from edition.joined import InOrder, Words, parsed, speak
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
 from sphinx.config import Config
 
-from .print_book import words_of
+from .spoken import spoken
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = Path(__file__).parent / "assets" / "ebook"
@@ -105,19 +104,8 @@ def plain_page(app: Sphinx, page: str, template: str, context: dict[str, Any], d
         context["css_files"] = [s for s in context["css_files"] if Path(str(s.filename)).name in own]
         context["script_files"] = []
         if app.config.language != "en" and "body" in context:
-            context["body"] = spoken(context["body"], words_of(app.config.language))
-            context["title"] = spoken(context["title"], words_of(app.config.language))
-
-
-def spoken(html: str, words: Words) -> str:
-    """Return a piece of a page with what programs have written into it in the language of the words.
-
-    >>> spoken('<p>proved<br/><img alt="proved" src="a"/></p>', Words({"proved": "已证明"}))
-    '<p>已证明<br/><img alt="已证明" src="a"/></p>'
-    """
-    page = parsed(html)
-    speak(page, words)
-    return page.decode(formatter=InOrder())
+            context["body"] = spoken(context["body"], app.config.language)
+            context["title"] = spoken(context["title"], app.config.language)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

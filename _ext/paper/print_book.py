@@ -13,13 +13,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from edition.catalogue import of_words
-from edition.joined import Words
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders.latex import LaTeXBuilder
@@ -36,7 +33,6 @@ from linewise.conventions import conventions_of
 
 logger = logging.getLogger(__name__)
 HERE = Path(__file__).parent / "assets" / "print"
-ROOT = Path(__file__).resolve().parents[2]
 #: The pages behind the chapters.
 APPENDIX = ("reference/notation", "reference/glossary", "formulas", "ledger", "errata", "references")
 #: The pages of the book on paper, beside the landing page; all others are for the screen.
@@ -249,29 +245,6 @@ class Solutions(SphinxPostTransform):
             chapter.insert(chapter.index(last[-1]) if bibliography else len(chapter), section)
 
 
-class Spoken(SphinxPostTransform):
-    """Put what programs have written onto the pages into the language of the book; the site does it as it is joined."""
-
-    default_priority = 895
-    builders = ("latex",)
-    #: What stays as it is.
-    quiet = (nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
-
-    def run(self, **kwargs: Any) -> None:
-        """Visit all texts."""
-        words = words_of(self.config.language) if self.config.language != "en" else None
-        for text in list(self.document.findall(nodes.Text)) if words else ():
-            if not isinstance(text.parent, self.quiet) and words and (said := words(text)) is not None:
-                blanks = len(text) - len(text.lstrip()), len(text.rstrip())
-                text.parent.replace(text, nodes.Text(text[: blanks[0]] + said + text[blanks[1] :]))
-
-
-@cache
-def words_of(language: str) -> Words:
-    """Return what programs write into pages, in a language."""
-    return Words(of_words(ROOT, language))
-
-
 class Boxes(SphinxPostTransform):
     """Turn theorems, proofs, exercises, solutions and notes into boxes of one kind, with their anchors and numbers."""
 
@@ -472,6 +445,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", on_paper, priority=400)  # before the templates are filled
     app.connect("build-finished", sort_index)
     app.connect("doctree-read", note_captions, priority=900)  # behind sphinx-external-toc, which adds the trees
-    for transform in (Arrange, Unlink, FoldedCode, Solutions, Spoken, Boxes, CodeBlocks, Vector):
+    for transform in (Arrange, Unlink, FoldedCode, Solutions, Boxes, CodeBlocks, Vector):
         app.add_post_transform(transform)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -20,6 +20,7 @@ from edition.joined import Words, left_in_english
 from playwright.sync_api import Browser, Page
 from search import engine, unpacked
 from test_search import ASK, questions
+
 from translate import names_that_stay
 
 ROOT = Path(__file__).resolve().parents[2]
