@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -62,13 +63,32 @@ def of_page(root: Path, page: str) -> list[Path]:
     return [source, *filter(Path.is_file, beside), *elsewhere]
 
 
-def in_language(path: Path, translate: Translate) -> str:
-    """Return the text of a file with its messages translated."""
+def in_formulas(text: str, words: Mapping[str, str]) -> str:
+    r"""Return a text whose formulas say their words in another language.
+
+    >>> print(in_formulas(r"$0\text{ if }i<j$", {r"\text{if}": r"\text{若}"}))
+    $0\text{ 若 }i<j$
+    """
+
+    def said(found: re.Match[str]) -> str:
+        word = found[1].strip()
+        spoken = words.get(rf"\text{{{word}}}", rf"\text{{{word}}}")
+        return found[0].replace(word, spoken.removeprefix(r"\text{").removesuffix("}"))
+
+    return re.sub(r"\\text\{([^{}]*)\}", said, text)
+
+
+def in_language(path: Path, translation: Translate, words: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the text of a file with its messages translated; `words` are those of formulas (see `in_formulas`)."""
     text = path.read_text(encoding="utf-8")
+
+    def translate(message: str) -> str:
+        return in_formulas(translation(message), words)
+
     if path.suffix == ".md":
         return translated(text, translate)
     if path.suffix == ".ipynb":
-        return _notebook(json.loads(text), translate)
+        return _notebook(json.loads(text), translate, words)
     table = yaml.load(text, Loader=TABLES)
     for holder, key in [place for place in _places(path.name, table) if place[0][place[1]]]:
         if path.name in _LINES:
@@ -143,7 +163,7 @@ def _lines(text: str, between: str, columns: tuple[int, ...], translate: Transla
 # --- notebooks ------------------------------------------------------------------------------------
 
 
-def _notebook(notebook: dict[str, Any], translate: Translate) -> str:
+def _notebook(notebook: dict[str, Any], translate: Translate, words: Mapping[str, str]) -> str:
     named: dict[str, str] = {}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
@@ -152,7 +172,7 @@ def _notebook(notebook: dict[str, Any], translate: Translate) -> str:
             for holder, key in _described(cell):
                 holder[key] = translate(holder[key])
             for record in _records(cell):
-                named |= _record(record, translate)
+                named |= _record(record, translate, words)
     for record in (record for cell in notebook["cells"] for record in _records(cell)):
         for evidence in record.get("evidence", ()):
             if "derivation" in evidence:
@@ -174,12 +194,14 @@ def _records(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from (record for kind, record in output.get("data", {}).items() if kind in DRAWS)
 
 
-def _record(record: dict[str, Any], translate: Translate) -> dict[str, str]:
+def _record(record: dict[str, Any], translate: Translate, words: Mapping[str, str]) -> dict[str, str]:
     """Translate what a record says; return the fingerprints of its derivations, by those that they had."""
     chains = [record] if "lines" in record else record.get("derivations", [])
     before = [display.fingerprint(chain) for chain in chains]
     for holder, key in list(_spoken(record)):
         holder[key] = translate(holder[key])
+    for assumed in (one for chain in chains for one in chain.get("assumed", ())):
+        assumed["tex"] = in_formulas(assumed["tex"], words)
     return dict(zip(before, map(display.fingerprint, chains), strict=True))
 
 
@@ -197,7 +219,7 @@ def _spoken(record: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _is_word(part: Any) -> bool:
-    """Return whether a part of an instance is words: both of ``["order", "not transposed"]``, none of ``["d_k", 2]``."""
+    """Return whether a part of an instance is words: ``["order", "not transposed"]`` are, ``["d_k", 2]`` are not."""
     return isinstance(part, str) and bool(re.search("[A-Za-z]{3}", part))
 
 

@@ -56,7 +56,7 @@ class Words:
     """
 
     def __init__(self, known: Mapping[str, str]) -> None:
-        places = {message: "$" not in message and bool(_PLACE.search(message)) for message in known}
+        places = {message: not re.search(r"[$\\]", message) and bool(_PLACE.search(message)) for message in known}
         self.known = {message: said for message, said in known.items() if not places[message]}
         filled = sorted((message for message in known if places[message]), key=len, reverse=True)
         self.filled = [(_pattern(message), set(_PLACE.findall(message)), known[message]) for message in filled]

@@ -55,7 +55,7 @@ def write(root: Path, language: str, target: Path) -> list[str]:
             where = source.relative_to(root)
             if where.parts[0] not in (*FOLDERS, where.name):  # below a link: its messages are among the phrases
                 continue
-            text = files.in_language(source, translation)
+            text = files.in_language(source, translation, known)
             if source.suffix == ".ipynb":
                 named |= files.digests(source.read_text(encoding="utf-8"), text)
                 text = files.drawn_again(text, conventions)

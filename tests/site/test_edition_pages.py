@@ -13,7 +13,7 @@ import axe_checks
 import browser_checks
 import pytest
 import site_checks as check
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from conftest import SITE
 from edition import catalogue
 from edition.joined import Words, left_in_english
@@ -49,6 +49,11 @@ BY_WORDS = re.compile(r"reference/(?:glossary|notation)\.html#|gloss-|wrong-line
 ABOUT = re.compile(r'^r?""".*?"""', re.DOTALL)
 
 
+def formula(math: Tag) -> str:
+    """Return a formula without its words, which are of the language."""
+    return "".join(str(sign) for sign in math.find_all(string=True) if not sign.find_parent("mtext"))
+
+
 def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
     """Return what both editions of a page have alike; addresses as they are from the root of the site."""
     [article] = page.select("article.bd-article")
@@ -63,7 +68,7 @@ def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
     code = [e.get_text() for e in article.select("code") if not e.find_parent(["pre", "details"])]
     programs = [ABOUT.sub("", e.get_text()) for e in article.select("pre") if not e.find_parent(class_="citation")]
     found = {
-        "formulas": sorted(math.get_text() for math in article.select("math")),
+        "formulas": sorted(formula(math) for math in article.select("math")),
         "programs": programs,
         "code": sorted(code),
         "ids": sorted(name for name in ids if not BY_WORDS.search(name)),
