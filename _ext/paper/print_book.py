@@ -39,6 +39,8 @@ APPENDIX = ("reference/notation", "reference/glossary", "formulas", "ledger", "e
 PRINTED = ("read/*", "chapters/*", "practice", "practice/*", *APPENDIX)
 #: The builders of the book on paper and of the e-book.
 PRINTERS = ("latex", "epub")
+#: Where links to the References page lead on paper.
+NAMED = r"\phantomsection\label{\detokenize{references::doc}}"
 #: Pages that have a form of their own on paper.
 OWN_FORM = ("intro", "ledger")
 #: Code and output of no more lines than these stay on one page.
@@ -196,7 +198,9 @@ class Arrange(SphinxPostTransform):
         """Leave of the References page what LaTeX moves to the end of the book under a heading of its own."""
         section = next(iter(file.findall(nodes.section)))
         kept = [n for n in section.children if not isinstance(n, nodes.title | nodes.paragraph)]
-        section.replace_self([latex(r"\phantomsection\label{\detokenize{references::doc}}"), *kept])
+        # A section that stays bears the name of the page.
+        named = [] if any(isinstance(n, nodes.section) for n in kept) else [latex(NAMED)]
+        section.replace_self([*named, *kept])
 
 
 def latex(text: str) -> nodes.raw:
