@@ -158,8 +158,14 @@ def mark_latin(page: BeautifulSoup) -> None:
             element["class"] = " ".join([*filter(None, element.get_attribute_list("class")), "latin"]).strip()
 
 
+#: Pages whose sections are those of an alphabet: they have their own order, and their own ids.
+OWN_ORDER = ("reference/glossary",)
+
+
 def same_ids(page: BeautifulSoup, english: str, name: str) -> dict[str, str]:
     """Give the sections of a page the ids that they have in English; return the new ids by the old ones."""
+    if name in OWN_ORDER:
+        return {}
     here, there = page.select("article section[id]"), re.findall(r'<section\b[^>]*? id="([^"]+)"', english)
     if len(here) != len(there):
         raise ValueError(f"{name}: {len(here)} sections, and {len(there)} in English")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -99,10 +99,25 @@ def initial(name: str) -> str:
 
 def by_pinyin(glossary: Glossary) -> str:
     """Return the Chinese names in the order of their pinyin, a paragraph for each letter, each leading to its entry."""
+    return index(sorted(glossary.by_chinese, key=place))
+
+
+def by_alphabet(glossary: Glossary) -> str:
+    """Return the English names in the order of the alphabet, a paragraph for each letter, each leading to its entry."""
+    return index(sorted((term.name for term in glossary.terms), key=str.lower))
+
+
+def index(names: Iterable[str]) -> str:
+    """Return names in a paragraph for each letter, each leading to its entry."""
     letters = defaultdict(list)
-    for name in sorted(glossary.by_chinese, key=lambda name: name.translate(_SOUND).encode("gb18030")):
+    for name in names:
         letters[initial(name)].append(f"{{term}}`{name}`")
     return "\n\n".join(f"**{letter}**  {' · '.join(letters[letter])}" for letter in sorted(letters))
+
+
+def place(name: str) -> tuple[str, bytes]:
+    """Return what sorts names by their letters, and Chinese ones by their pinyin."""
+    return initial(name), name.translate(_SOUND).encode("gb18030")
 
 
 def rows(text: str, columns: int) -> Iterator[list[str]]:
@@ -147,20 +162,26 @@ def pattern(names: dict[str, Term], boundary: str, flags: int = 0) -> re.Pattern
     return re.compile(rf"(?<![{boundary}])(?:{'|'.join(map(re.escape, longest))})(?![{boundary}])", flags)
 
 
-def as_markdown(glossary: Glossary, *, by_letter: bool = False) -> str:
-    """Return the entries of the glossary, in the order of the alphabet; each letter may have a heading."""
+def as_markdown(glossary: Glossary, *, by_letter: bool = False, in_chinese: bool = False) -> str:
+    """Return the entries of the glossary, in the order of the alphabet; each letter may have a heading.
+
+    An entry begins with the names in the language of the book, which give it its place. The names in the other language
+    come first, as a list.
+    """
     entries = defaultdict(list)
-    for term in sorted(glossary.terms, key=lambda t: t.name.lower()):
-        lines = [term.name, *term.chinese, f"  {term.says}", "", f"  {{gloss-chapters}}`{term.name}`", ""]
-        entries[term.name[0].upper() if by_letter else ""].append("\n".join(lines))
+    for term in sorted(glossary.terms, key=lambda t: place(t.chinese[0] if in_chinese else t.name.lower())):
+        names = [*term.chinese, term.name] if in_chinese else [term.name, *term.chinese]
+        lines = [*names, f"  {term.says}", "", f"  {{gloss-chapters}}`{term.name}`", ""]
+        entries[initial(names[0]) if by_letter else ""].append("\n".join(lines))
     quoted = "\n".join(f"| {zh} | {en} |" for zh, en in glossary.phrases)
     listed = "\n".join(
         (f"## {letter}\n\n" if letter else "") + "`````{glossary}\n" + "\n".join(lines) + "\n`````\n"
         for letter, lines in entries.items()
     )
-    chinese = f"## Chinese names, by pinyin\n\n{by_pinyin(glossary)}\n\n" if by_letter else ""
+    others = "## English names" if in_chinese else "## Chinese names, by pinyin"
+    others += f"\n\n{by_alphabet(glossary) if in_chinese else by_pinyin(glossary)}\n\n"
     return (
-        f"{chinese}{listed}\n## Quoted words\n\n"
+        f"{others if by_letter else ''}{listed}\n## Quoted words\n\n"
         "The chapters also quote words of the sources that name nothing, because a claim turns on them: hedges, and "
         f"parts of sentences.\n\n| Chinese | English |\n|---|---|\n{quoted}\n"
     )
@@ -170,7 +191,8 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the entries into the page of the glossary."""
     if docname == PAGE:
         printed = app.builder.name in PRINTERS
-        text = as_markdown(glossary_of(app.env), by_letter=not printed)
+        chinese = str(app.config.language).startswith("zh")
+        text = as_markdown(glossary_of(app.env), by_letter=not printed, in_chinese=chinese)
         source[0] += "\n" + (for_paper(text) if printed else text)
 
 

@@ -76,9 +76,9 @@ def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
         "pictures": [from_root(str(image["src"])) for image in article.select("img[src]")],
         "marks": [" ".join(e["class"]) for e in article.select(".mark")],
     }
-    # Which chapters introduce a term, the glossary finds by its names; the sheet's headings are the sources' names; a
-    # card of the gallery has the first sentence of a caption.
-    but = {"reference/glossary": ("formulas", "links"), "formulas": ("ids",), "gallery": ("formulas",)}
+    # Which chapters introduce a term, the glossary finds by its names, and each edition has its own alphabet; the
+    # sheet's headings are the sources' names; a card of the gallery has the first sentence of a caption.
+    but = {"reference/glossary": ("formulas", "links", "ids"), "formulas": ("ids",), "gallery": ("formulas",)}
     free = but.get(name.removeprefix("zh/"), ())
     return {kind: [] if kind in free else texts for kind, texts in found.items()}
 

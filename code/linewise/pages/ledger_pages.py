@@ -81,6 +81,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         root = Path(app.srcdir)
         templates.filters |= {"md": markdown, "spoken": conventions_of(root).place, "plain": findable.plain}
+        templates.globals["say"] = conventions_of(root).say
         templates.filters |= {"said": partial(sentences.markup, phrase=conventions_of(root).say)}
         templates.filters |= {
             "title_of": partial(findable.title_of, root),
@@ -90,7 +91,6 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
         context = {"book": book_of(app), "words": word_lists(app), "on_site": app.builder.name == "html"}
         home, entries = homes(app), f"_static/{ENTRIES}" if parts(app.env) else ""
         context |= {
-            "say": conventions_of(root).say,
             "kernel": kernel_of(root),
             "page": docname,
             "home": home,

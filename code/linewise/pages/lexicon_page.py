@@ -55,8 +55,9 @@ class WordRole(SphinxRole):
         if self.text not in known:
             message = f"word: no entry {self.text!r} of the lexicon; {meant(self.text, known)}"
             return [], [self.inliner.reporter.error(message, line=self.lineno)]
-        shown = known[self.text].plain[0]
-        place = conventions_of(self.env.app.srcdir).lexicon
+        conventions, word = conventions_of(self.env.app.srcdir), known[self.text]
+        shown = conventions.say("{words}", words=word.plain[0], original=word.original[0])
+        place = conventions.lexicon
         if place is None or place.page not in self.env.found_docs:
             return [nodes.Text(shown)], []
         try:
