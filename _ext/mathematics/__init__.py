@@ -239,7 +239,7 @@ def in_html(text: str, report: Any = None) -> str:
 # A line never begins with the punctuation that ends a formula: both are in one box that does not break.
 _FORMULA = r"<math>(?:(?!</math>).)*</math>"
 _PUNCTUATED = re.compile(
-    rf'(?<!<span class="kept">)(<a [^<>]*>{_FORMULA}</a>|{_FORMULA})([,.;:!?)\]’”]+|-\w+)', re.DOTALL
+    rf'(?<!<span class="kept">)(<a [^<>]*>{_FORMULA}</a>|{_FORMULA})([,.;:!?)\]’”，。；：！？、）》]+|-\w+)', re.DOTALL
 )
 
 

@@ -66,12 +66,15 @@ class Document:
 
 
 def plain(text: str) -> str:
-    r"""Return a title or a sentence whose formulas, between dollars or in ``\(...\)``, are plain text.
+    r"""Return a title or a sentence as plain text: formulas, between dollars or in ``\(...\)``, emphasis and links.
 
-    >>> plain(r"Why \(\sqrt{d_k}\)?"), plain(r"$d_k\sigma^4$ and $\mathrm{Var}(s)$")
-    ('Why √d_k?', 'd_kσ^4 and Var(s)')
+    >>> plain(r"Why \(\sqrt{d_k}\)?"), plain(r"$d_k\sigma^4$ and *not* [$W^2$](page.md), {term}`rank`")
+    ('Why √d_k?', 'd_kσ^4 and not W^2, rank')
     """
-    return plain_text(re.sub(r"\$([^$]+)\$", r"\\(\1\\)", text))
+    pieces = re.split(r"(\$[^$]+\$|\\\(.*?\\\))", text)
+    pieces[::2] = [re.sub(r"\{[\w-]+\}`([^`]*)`|\*+(?=\S)|(?<=\S)\*+", r"\1", piece) for piece in pieces[::2]]
+    said = re.sub(r"\[([^\]]*)\]\([^()]*\)", r"\1", "".join(pieces))
+    return plain_text(re.sub(r"\$([^$]+)\$", r"\\(\1\\)", said))
 
 
 def documents(app: Sphinx) -> Iterator[Document]:
@@ -82,7 +85,7 @@ def documents(app: Sphinx) -> Iterator[Document]:
         else:
             doctree = app.env.get_doctree(page)
             yield from parts(app, page, doctree)
-            yield from _equations(page, doctree)
+            yield from _equations(app, page, doctree)
     yield from _sections(app)
     yield from _claims(app)
     yield from _terms(app)
@@ -162,24 +165,27 @@ def paragraphs(inside: list[nodes.Element]) -> Iterator[str]:
 # --- what has a name ---------------------------------------------------------------------------------
 
 
-def _equations(page: str, doctree: nodes.document) -> Iterator[Document]:
+def _equations(app: Sphinx, page: str, doctree: nodes.document) -> Iterator[Document]:
     """Yield the numbered equations of a chapter, with their formulas as text."""
+    say = conventions_of(app.srcdir).say
     for block in doctree.findall(nodes.math_block) if page.startswith("chapters/") else ():
         for number in tags_of(block.astext()):
             formula = block.astext().strip().removeprefix("\\[").removesuffix("\\]").strip()
             about = shorten(plain(f"${formula}$"), SHOWN, placeholder=" …")
-            yield Document("Equation", f"Equation ({number})", about, page, anchor_of(number), equation_keys(number))
+            title = say("Equation ({number})", number=number)
+            yield Document("Equation", title, about, page, anchor_of(number), equation_keys(number))
 
 
 def equation_keys(number: str) -> tuple[str, ...]:
     """Return what finds an equation: its number here, and in an article or a report the number that it has there.
 
     >>> equation_keys("5.1.8"), equation_keys("A.6")
-    (('5.1.8',), ('A.6', '(6)', 'article (6)', 'article 6'))
+    (('5.1.8',), ('A.6', '(6)', 'article (6)', 'article 6', '文章 (6)', '文章 6'))
     """
-    source = {"A": "article", "R": "report"}.get(number.partition(".")[0])
-    own_number = number.partition(".")[2]
-    return (number, f"({own_number})", f"{source} ({own_number})", f"{source} {own_number}") if source else (number,)
+    sources = {"A": ("article", "文章"), "R": ("report", "报告")}.get(number.partition(".")[0], ())
+    its = number.partition(".")[2]
+    there = [key for source in sources for key in (f"{source} ({its})", f"{source} {its}")]
+    return (number, f"({its})", *there) if there else (number,)
 
 
 def _sections(app: Sphinx) -> Iterator[Document]:
@@ -195,9 +201,11 @@ def _sections(app: Sphinx) -> Iterator[Document]:
 
 
 def _claims(app: Sphinx) -> Iterator[Document]:
+    say = conventions_of(app.srcdir).say
     for row in book_of(app).rows:
         claim = row.claim
-        about = shorten(plain(f"{claim.verdict}: {claim.reading}"), SHOWN, placeholder=" …")
+        told = say("{one}: {other}", one=say(claim.verdict), other=claim.reading)
+        about = shorten(plain(told), SHOWN, placeholder=" …")
         anchor = "" if claim.verdict == "not decided" else row.anchor
         yield Document("Claim", plain(claim.title), about, row.page, anchor, (claim.id, plain(claim.title)))
 
@@ -206,7 +214,8 @@ def _terms(app: Sphinx) -> Iterator[Document]:
     known = app.env.get_domain("std")._terms  # type: ignore[attr-defined]
     for term in glossary_of(app.env).terms:
         at = known.get(term.name.lower())
-        title = f"{term.name} {', '.join(term.chinese)}"
+        names = (term.name, ", ".join(term.chinese))
+        title = " ".join(reversed(names) if app.config.language.startswith("zh") else names)
         yield Document("Term", title, plain(term.says), GLOSSARY, at[1] if at else "", (*term.english, *term.chinese))
 
 
