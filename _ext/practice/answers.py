@@ -318,11 +318,12 @@ def form(label: str, number: int, answer: Answer) -> str:
         put = '<input type="text" autocomplete="off" autocapitalize="off" spellcheck="false">'
         if answer.names:
             put += f" <small>in {', '.join(f'<code>{html.escape(name)}</code>' for name in answer.names)}</small>"
-        elif answer.digits < DIGITS and "digit" not in answer.ask:
+        elif answer.digits < DIGITS and not re.search("digit|数字|小数", answer.ask):
             put += f" <small>to {answer.digits} digit{'s' * (answer.digits > 1)}</small>"
     data = html.escape(json.dumps(known, ensure_ascii=False, separators=(",", ":")))
+    ask = re.sub(r"\*(\S[^*]*)\*", r"<em>\1</em>", html_words(answer.ask))
     return (
-        f'<form class="answer" data-answer="{data}"><label><span>{html_words(answer.ask)}</span> {put}</label> '
+        f'<form class="answer" data-answer="{data}"><label><span>{ask}</span> {put}</label> '
         '<button type="submit">Check</button> <output></output></form>'
     )
 
