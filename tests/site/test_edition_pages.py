@@ -21,8 +21,6 @@ from playwright.sync_api import Browser, Page
 from search import engine, unpacked
 from test_search import ASK, questions
 
-from translate import names_that_stay
-
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGE, FOLDER, CODE = "zh_CN", "zh", "zh-CN"
 PAGES = catalogue.pages_of(ROOT, LANGUAGE)
@@ -32,14 +30,6 @@ MOST_ADDED = 0.4
 
 def read(name: str) -> BeautifulSoup:
     return check.parse((SITE / f"{name}.html").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(params=PAGES)
-def pair(request, site) -> tuple[str, BeautifulSoup, BeautifulSoup]:
-    """A page, in English and in Chinese."""
-    if not (site / FOLDER / "intro.html").is_file():
-        pytest.fail("the edition is not built: make book LANGUAGE=zh_CN")
-    return request.param, read(request.param), read(f"{FOLDER}/{request.param}")
 
 
 #: Links that a program sets at the words of a language, and what they lead to: terms, symbols, their first mention, and
@@ -83,12 +73,33 @@ def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
     return {kind: [] if kind in free else texts for kind, texts in found.items()}
 
 
-def test_both_editions_share_formulas_code_links_ids_and_pictures(pair):
-    name, english, chinese = pair
+@pytest.mark.parametrize("name", PAGES)
+def test_both_editions_share_a_page_and_lead_to_each_other(site, name):
+    assert (site / FOLDER / "intro.html").is_file(), "the edition is not built: make book LANGUAGE=zh_CN"
+    english, chinese = read(name), read(f"{FOLDER}/{name}")
     before, after = shared(english, name), shared(chinese, f"{FOLDER}/{name}")
     for kind, found in before.items():
         assert after[kind] == found, kind
     assert before["links"] or before["ids"]
+    for page, there, code in ((english, f"{FOLDER}/{name}", CODE), (chinese, name, "en")):
+        names_the_other(page, name if page is english else f"{FOLDER}/{name}", there, code)
+    assert (english.html["lang"], chinese.html["lang"]) == ("en", CODE)
+    assert not chinese.select('span[lang="zh"]'), "a page in Chinese says it once"
+    assert re.search("[\u4e00-\u9fff]", chinese.title.get_text())
+    for address in {str(e.get("href") or e.get("src")) for e in chinese.select("[href], [src]")}:
+        path = re.split("[#?]", address)[0]
+        if path and not re.match(r"[a-z]+:", path):
+            assert (SITE / normpath(join(FOLDER, dirname(name), path))).exists(), address
+
+
+def names_the_other(page: BeautifulSoup, here: str, there: str, code: str) -> None:
+    """Fail unless a page has a link to its other edition, and names both in its head."""
+    [switch] = page.select("header a.other-edition, .article-header-buttons > a.other-edition")
+    assert normpath(join(dirname(here), str(switch["href"]))) == f"{there}.html" and switch["hreflang"] == code
+    alternates = {str(e["hreflang"]): str(e["href"]) for e in page.select("link[rel=alternate][hreflang]")}
+    name = here.removeprefix(f"{FOLDER}/")
+    assert alternates.keys() == {"en", CODE}
+    assert alternates["en"].endswith(f"/{name}.html") and alternates[CODE].endswith(f"/{FOLDER}/{name}.html")
 
 
 def test_a_page_that_lost_a_formula_is_noticed():
@@ -98,35 +109,10 @@ def test_a_page_that_lost_a_formula_is_noticed():
     assert shared(page, f"{FOLDER}/{name}")["formulas"] != shared(read(name), name)["formulas"]
 
 
-def test_nothing_of_a_page_is_left_in_english(pair):
-    words = Words(names_that_stay() | catalogue.of_words(ROOT, LANGUAGE))
-    _, english, chinese = pair
-    chinese.select_one("a.other-edition").decompose()  # it speaks to readers of English
-    assert left_in_english(chinese, words, str(english)) == []
-    assert left_in_english(check.parse("<p>More in</p>"), Words({}), "<p>More in <b>rank</b></p>") == ["More in"]
-
-
-def test_each_edition_names_the_other(pair):
-    name, english, chinese = pair
-    assert (english.html["lang"], chinese.html["lang"]) == ("en", CODE)
-    for page, there, code in ((english, f"{FOLDER}/{name}", CODE), (chinese, name, "en")):
-        [switch] = page.select("header a.other-edition, .article-header-buttons > a.other-edition")
-        here = name if page is english else f"{FOLDER}/{name}"
-        assert normpath(join(dirname(here), str(switch["href"]))) == f"{there}.html" and switch["hreflang"] == code
-        alternates = {str(e["hreflang"]): str(e["href"]) for e in page.select("link[rel=alternate][hreflang]")}
-        assert alternates.keys() == {"en", CODE}
-        assert alternates["en"].endswith(f"/{name}.html") and alternates[CODE].endswith(f"/{FOLDER}/{name}.html")
-    assert not chinese.select('span[lang="zh"]'), "a page in Chinese says it once"
-    assert re.search("[\u4e00-\u9fff]", chinese.title.get_text())
-
-
-def test_every_link_of_a_page_leads_somewhere(pair):
-    name, _, page = pair
-    here = f"{FOLDER}/{name}"
-    for element in page.select("[href], [src]"):
-        address = str(element.get("href") or element.get("src")).partition("#")[0].partition("?")[0]
-        if address and not re.match(r"[a-z]+:", address):
-            assert (SITE / normpath(join(dirname(here), address))).exists(), address
+def test_the_build_fails_on_a_page_that_says_something_in_english():
+    english = "<p>More in <b>rank</b></p>"
+    assert left_in_english(check.parse("<p>More in <b>秩</b>（a name）</p>"), Words({}), english) == ["More in"]
+    assert left_in_english(check.parse("<p>More in</p>"), Words({"More in": "另见"}), english) == []
 
 
 def test_the_edition_adds_little(site):
