@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from edition.blocks import translated
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders.latex import LaTeXBuilder
@@ -39,6 +40,10 @@ APPENDIX = ("reference/notation", "reference/glossary", "formulas", "ledger", "e
 PRINTED = ("read/*", "chapters/*", "practice", "practice/*", *APPENDIX)
 #: The builders of the book on paper and of the e-book.
 PRINTERS = ("latex", "epub")
+#: What the style calls the parts of the book, in words that a book in another language translates.
+CALLED = {
+    "partcalled": r"Part \thepart", "chaptercalled": r"\chaptertitlename\ \thechapter", "contentscalled": "Contents",
+}  # fmt: skip
 #: Where links to the References page lead on paper.
 NAMED = r"\phantomsection\label{\detokenize{references::doc}}"
 #: Pages that have a form of their own on paper.
@@ -80,6 +85,8 @@ def configure(app: Sphinx, config: Config) -> None:
         book = conventions_of(app.srcdir)
         style += r"\quotationmarksarechinese"
         style += "".join(rf"\verdictcalled{{{name}}}{{{book.say(name)}}}" for name in book.verdicts)
+        style += "".join(rf"\renewcommand{{\{name}}}{{{book.say(words)}}}" for name, words in CALLED.items())
+        style += rf"\AtBeginDocument{{\renewcommand{{\bibname}}{{{book.say('References')}}}}}"
     config["latex_engine"] = "xelatex"
     config["latex_documents"] = [(config["root_doc"], "attention-checked.tex", title, author, "manual")]
     config["latex_docclass"] = {"manual": "book"}
@@ -96,11 +103,17 @@ def configure(app: Sphinx, config: Config) -> None:
         "sphinxsetup": (HERE / "sphinxsetup.txt").read_text(encoding="utf-8").replace("\n", ""),
         "fvset": rf"\fvset{{fontsize=\fontsize{{{USUAL_SIZE}pt}}{{10.4pt}}\selectfont}}",
         "preamble": style,
-        "maketitle": (HERE / "titlepage.tex").read_text(encoding="utf-8"),
+        "maketitle": titlepage(conventions_of(app.srcdir).say),
         "tableofcontents": r"\bookcontents",
     }
     chosen = [(name, kind, k) for name, kinds in OUTPUTS.items() for k, kind in enumerate(kinds)]
     config["nb_mime_priority_overrides"] = [*config["nb_mime_priority_overrides"], *chosen]
+
+
+def titlepage(say: Callable[[str], str]) -> str:
+    """Return the first two pages in LaTeX; `say` says a line in the language of the book."""
+    text = (HERE / "titlepage.tex").read_text(encoding="utf-8")
+    return re.sub("<<(.*?)>>", lambda line: say(" ".join(line[1].split())), text, flags=re.DOTALL)
 
 
 def copy_style(app: Sphinx) -> None:
@@ -115,7 +128,7 @@ def copy_style(app: Sphinx) -> None:
 def on_paper(app: Sphinx, docname: str, source: list[str]) -> None:
     """Read a page's own form for paper, where it has one."""
     if app.builder.name in PRINTERS and docname in OWN_FORM:
-        source[0] = (HERE / f"{docname}.md").read_text(encoding="utf-8")
+        source[0] = translated((HERE / f"{docname}.md").read_text(encoding="utf-8"), conventions_of(app.srcdir).phrase)
 
 
 def shorten(app: Sphinx) -> None:
@@ -188,7 +201,8 @@ class Arrange(SphinxPostTransform):
             if not in_appendix and files[0]["docname"] in APPENDIX:
                 in_appendix = True
                 document += latex(r"\bookappendix")
-            document += latex(rf"\part{{{shelf.get('caption', '')}}}")
+            caption = conventions_of(self.app.srcdir).phrase(shelf.get("caption", ""))
+            document += latex(rf"\part{{{caption}}}")
             document += files
         targets = [s["docname"] for s in document.findall(addnodes.start_of_file)]
         logger.info("on paper: %d pages", len(targets))

@@ -13,6 +13,7 @@ from typing import Any
 from docutils import nodes
 from edition.catalogue import of_words
 from edition.joined import InOrder, Words, parsed, speak
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
@@ -38,6 +39,9 @@ class Spoken(SphinxPostTransform):
         if self.config.language == "en":
             return
         words = words_of(self.config.language)
+        for link in self.document.findall(addnodes.number_reference):
+            link["title"] = words(link["title"].replace("%s", "1")) or link["title"]
+            link["title"] = link["title"].replace("1", "%s")
         for text in list(self.document.findall(nodes.Text)):
             if not isinstance(text.parent, self.quiet) and (said := words(text)) is not None:
                 before, behind = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]

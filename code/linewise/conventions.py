@@ -135,6 +135,14 @@ class Conventions:
         said = self.phrases.get(words, words)
         return said.format(**places) if places else said
 
+    def phrase(self, words: str) -> str:
+        """Say words that have no places, whatever braces they have.
+
+        >>> Conventions((), {}, {}, {}, phrases={"at {least}": "mindestens"}).phrase("at {least}")
+        'mindestens'
+        """
+        return self.phrases.get(words, words)
+
     def by_check(self, *checks: str) -> list[str]:
         """Return the verdicts that one of the checks gives."""
         return [name for name, verdict in self.verdicts.items() if verdict.check in checks]
