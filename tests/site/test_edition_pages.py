@@ -226,6 +226,35 @@ def test_axe_finds_nothing_in_chinese(tab, address, name):
     assert axe_checks.violations(page, "html", set(), everything=False) == []
 
 
+#: What the figures to move say in Latin letters: names of functions and methods, tokens, and signs in formulas.
+NAMES = re.compile(r"softmax|ReLU|elu|FAVOR|Dobrushin|rabbit|took|watch|it|[a-zA-Z](?:_[a-z])?|nS|CLS|SEP", re.IGNORECASE)
+#: The words of a figure: its controls and tables, and the titles, legends and labels of its charts.
+FIGURE_WORDS = """(figure) => {
+    const charts = [...figure.querySelectorAll("canvas")].flatMap((canvas) => Chart.getChart(canvas) ?? []);
+    const drawn = charts.flatMap(({ options, data }) => [
+        ...Object.values(options.scales).map(({ title }) => title.text), ...data.datasets.map(({ label }) => label),
+    ]);
+    const live = figure.querySelector(".interactive-live");
+    const spoken = [live, ...live.querySelectorAll("[aria-label]")].map((e) => e.getAttribute("aria-label"));
+    return [live.textContent, ...drawn, ...spoken];
+}"""
+
+
+def test_the_figures_to_move_speak_chinese(browser: Browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}{FOLDER}/play.html?begin")
+    figures = page.locator("figure.interactive")
+    assert figures.count() > 5
+    for k in range(figures.count()):
+        figure = figures.nth(k)
+        figure.scroll_into_view_if_needed()
+        figure.locator(".interactive-live .interactive-reset").first.wait_for()
+        for said in figure.evaluate(FIGURE_WORDS):
+            words = [word for word in re.findall(r"[A-Za-z_]+", said) if not NAMES.fullmatch(word)]
+            assert not words, said
+    page.close()
+
+
 # --- the search ----------------------------------------------------------------------------------------
 
 #: So many of 60 questions that were written for the edition, by somebody who did not know the search, have a page that
