@@ -40,8 +40,8 @@ class Spoken(SphinxPostTransform):
             return
         words = words_of(self.config.language)
         for link in self.document.findall(addnodes.number_reference):
-            link["title"] = words(link["title"].replace("%s", "1")) or link["title"]
-            link["title"] = link["title"].replace("1", "%s")
+            if said := words(link.get("title", "").replace("%s", "1")):
+                link["title"] = said.replace("1", "%s")
         for text in list(self.document.findall(nodes.Text)):
             if not isinstance(text.parent, self.quiet) and (said := words(text)) is not None:
                 before, behind = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
