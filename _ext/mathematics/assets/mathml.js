@@ -304,7 +304,8 @@ function inline(children) {
     pieces[pieces.length - 1] += written[i];
     size += textOf(child).length;
     const core = operator(child), kind = core && !core.parent?.isKind("msub") && child.texClass;
-    const ends = kind === REL || kind === PUNCT ? size > LONG / 3 : kind === BIN && size > LONG;
+    const sign = i > 0 && children[i - 1].isKind("mtext"); // a minus behind words belongs to what follows
+    const ends = kind === REL || kind === PUNCT ? size > LONG / 3 : kind === BIN && size > LONG && !sign;
     if (ends && i + 1 < children.length && i > 0) {
       pieces.push("");
       size = 0;

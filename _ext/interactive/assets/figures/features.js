@@ -57,7 +57,7 @@
       const facts = numbers(
         results,
         "One entry of the kernel",
-        ["features", "error with m", "m for an error of 10 %"],
+        [say("features"), "error with m", "m for an error of 10 %"],
         kinds.map(([label]) => label),
       );
       return ({ sum, difference, size }) => {
