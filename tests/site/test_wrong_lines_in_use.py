@@ -132,16 +132,20 @@ def test_without_copies_the_day_still_leads_to_its_exercises(context, address):
 
 
 def test_the_sets_have_all_exercises_and_each_has_its_copy(site: Path):
-    overview = BeautifulSoup((site / "practice.html").read_text("utf-8"), "html.parser")
-    sets = [one for part in overview.select(".wrong-line-sets") for one in json.loads(str(part["data-sets"]))]
-    ids = [name for _, _, _, of in sets for name, _ in of]
-    shown = [name for part in SETS
-             for name in re.findall(r'<article class="wrong-line" id="wrong-line-(\w+)"',
-                                    (site / f"practice/{part}.html").read_text("utf-8"))]  # fmt: skip
-    assert shown and sorted(ids) == sorted(shown)
-    assert {path.stem for path in (site / "_static" / "wrong-lines").iterdir()} == set(shown)
-    copy = json.loads((site / "_static" / "wrong-lines" / f"{shown[0]}.json").read_text("utf-8"))
-    assert "<math" in copy and r"\(" not in copy
+    copies = {path.stem: path for path in (site / "_static" / "wrong-lines").iterdir()}
+    for edition in (site, site / "zh"):
+        overview = BeautifulSoup((edition / "practice.html").read_text("utf-8"), "html.parser")
+        sets = [one for part in overview.select(".wrong-line-sets") for one in json.loads(str(part["data-sets"]))]
+        ids = [name for _, _, _, of in sets for name, _ in of]
+        shown = [name for part in SETS
+                 for name in re.findall(r'<article class="wrong-line" id="wrong-line-(\w+)"',
+                                        (edition / f"practice/{part}.html").read_text("utf-8"))]  # fmt: skip
+        assert shown and sorted(ids) == sorted(shown) and set(shown) <= copies.keys()
+        copy = json.loads(copies[shown[0]].read_text("utf-8"))
+        assert "<math" in copy and r"\(" not in copy
+        assert ("正确的行" in copy) == (edition != site)
+        copies = {name: path for name, path in copies.items() if name not in shown}
+    assert not copies
 
 
 def test_without_a_script_the_solution_is_folded_below_each_exercise(browser: Browser, address: str):

@@ -70,7 +70,8 @@ class Exercise:
     @property
     def id(self) -> str:
         """A name that stays while nothing of the exercise changes."""
-        return f"wrong-line-{display.fingerprint({'lines': self.lines, 'wrong': self.wrong})}"
+        said = {"lines": self.lines, "wrong": self.wrong, "mistake": self.mistake}
+        return f"wrong-line-{display.fingerprint(said)}"
 
 
 def width(tex: str) -> int:
