@@ -34,6 +34,7 @@ def configure(app: Sphinx, config: Config) -> None:
     project = tomllib.loads(Path(app.srcdir, "pyproject.toml").read_text(encoding="utf-8"))["project"]
     config["version"] = config["version"] or project["version"]
     config["epub_basename"] = "attention-checked"
+    config["epub_language"] = config["language"].replace("_", "-")
     config["epub_title"] = config["html_title"]
     config["epub_contributor"] = config["author"]
     config["epub_author"] = config["epub_publisher"] = config["author"]
@@ -95,6 +96,7 @@ def without_theme(app: Sphinx) -> None:
     for listeners in app.events.listeners.values():
         listeners[:] = [one for one in listeners if not one.handler.__module__.startswith(FOR_SCREENS)]
     app.config["html_static_path"] = [str(STATIC)]
+    app.config["html_additional_pages"] = {}
 
 
 def plain_page(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -103,6 +105,8 @@ def plain_page(app: Sphinx, page: str, template: str, context: dict[str, Any], d
         own = {"pygments.css", "epub.css", "ebook.css"}
         context["css_files"] = [s for s in context["css_files"] if Path(str(s.filename)).name in own]
         context["script_files"] = []
+        if "body" in context:  # the list of claims has no anchors: it has one line for each
+            context["body"] = re.sub(r'(href="[^"#]*ledger\.xhtml)#ledger-[^"]*"', r'\1"', context["body"])
         if app.config.language != "en" and "body" in context:
             context["body"] = spoken(context["body"], app.config.language)
             context["title"] = spoken(context["title"], app.config.language)

@@ -24,7 +24,7 @@ def missing(text: str, math: set[int], han: set[int]) -> set[str]:
     lacking = {c for c in found if ord(c) not in han}
     for formula in re.findall(r"<math\b.*?</math>", text, re.DOTALL):
         for content in re.findall(r"<m(?:i|o|n|text)\b[^>]*>([^<]*)<", formula):
-            lacking |= {c for c in html.unescape(content) if ord(c) not in math}
+            lacking |= {c for c in html.unescape(content) if ord(c) not in (han if re.match(HAN, c) else math)}
         for letter in re.findall(r"<mi>(\w)</mi>", formula):  # browsers show a single letter as an italic one
             for first, slanted in ITALIC.items():
                 code = slanted + ord(letter) - first
@@ -48,6 +48,7 @@ def test_the_fonts_of_the_site_have_every_character(site, fonts):
 def test_missing_rejects(fonts):
     assert missing("<p>齉 a</p><math><mi>x</mi><mo>⋘</mo></math>", *fonts) == {"齉", "⋘"}
     assert missing("<math><mi>b</mi></math>", fonts[0] - {0x1D44F}, fonts[1]) == {"b"}
+    assert missing("<math><mtext>若</mtext></math>", fonts[0], fonts[1] - {ord("若")}) == {"若"}
 
 
 _FONTS = """() => performance.getEntriesByType("resource").map((r) => r.name)
