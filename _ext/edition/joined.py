@@ -36,7 +36,7 @@ SAYS = {"zh_CN": ("中文", "本页的中文版"), "en": ("English", "This page 
 _SPOKEN = ("title", "aria-label", "alt", "placeholder", "content", "data-unit")
 #: What stays as it is: code, formulas, and what says its own language; names of works, and what a cell prints.
 _QUIET = {"script", "style", "math", "svg", "code", "pre", "kbd", "textarea"}
-_QUIET_CLASSES = {"bibtex-citation", "chapter-references", "citation", "dataframe", "api-link"}
+_QUIET_CLASSES = {"bibtex-citation", "chapter-references", "citation", "dataframe", "api-link", "other-names"}
 _WORD = re.compile(r"[a-z]{3}")
 #: An identifier, a file or an address.
 _NAME = re.compile(r"[(\[]?[\w.-]*\w(?:[/._]|://?)[\w./:#-]*\w[,.;:)\]]*")
@@ -108,7 +108,8 @@ def speak(page: BeautifulSoup, words: Words) -> list[str]:
         for name in _SPOKEN:
             if name in element.attrs and (element.name != "meta" or element.get("name") == "description"):
                 element[name] = said(str(element[name]))
-        if element.name in _QUIET or _QUIET_CLASSES.intersection(element.get_attribute_list("class")):
+        name_of_a_term = element.name == "dt" and "glossary" in (element.parent or element).get_attribute_list("class")
+        if name_of_a_term or element.name in _QUIET or _QUIET_CLASSES.intersection(element.get_attribute_list("class")):
             return
         for child in list(element.children):
             if isinstance(child, Tag):

@@ -179,7 +179,8 @@ def as_markdown(glossary: Glossary, *, by_letter: bool = False, in_chinese: bool
         for letter, lines in entries.items()
     )
     others = "## English names" if in_chinese else "## Chinese names, by pinyin"
-    others += f"\n\n{by_alphabet(glossary) if in_chinese else by_pinyin(glossary)}\n\n"
+    listed_others = by_alphabet(glossary) if in_chinese else by_pinyin(glossary)
+    others += f"\n\n:::{{container}} other-names\n{listed_others}\n:::\n\n"
     return (
         f"{others if by_letter else ''}{listed}\n## Quoted words\n\n"
         "The chapters also quote words of the sources that name nothing, because a claim turns on them: hedges, and "
