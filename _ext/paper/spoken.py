@@ -18,6 +18,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ROOT = Path(__file__).resolve().parents[2]
+#: How sphinx-proof begins the text of a proof.
+PROOF = "Proof."
 
 
 @cache
@@ -43,7 +45,11 @@ class Spoken(SphinxPostTransform):
             if said := words(link.get("title", "").replace("%s", "1")):
                 link["title"] = said.replace("1", "%s")
         for text in list(self.document.findall(nodes.Text)):
-            if not isinstance(text.parent, self.quiet) and (said := words(text)) is not None:
+            if isinstance(text.parent, self.quiet):
+                continue
+            if text.startswith(PROOF) and text.strip() != PROOF:  # sphinx-proof begins the text with it
+                text.parent.replace(text, nodes.Text(text.replace(f"{PROOF} ", str(words(PROOF)), 1)))
+            elif (said := words(text)) is not None:
                 before, behind = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
                 text.parent.replace(text, nodes.Text(f"{before}{said}{behind}"))
 

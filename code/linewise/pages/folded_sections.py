@@ -126,9 +126,10 @@ def arrange(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for place in places:
         place.replace_self(reading_line(place["level"], parts))
     if not on_site:
+        further = conventions_of(app.srcdir).say("Further:")
         for line in list(doctree.findall(nodes.paragraph)):
             if LINE in line["classes"]:
-                line.insert(0, [nodes.strong("", "Further:"), nodes.Text(" ")])
+                line.insert(0, [nodes.strong("", further), nodes.Text(" ")])
         return
     found = list(titled(doctree))
     if parts and len(found) != len(parts):
