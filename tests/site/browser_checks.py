@@ -10,11 +10,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import matplotlib.pyplot as plt
 import numpy as np
-from playwright.sync_api import Page, Request, Response, TimeoutError
+from playwright.sync_api import Browser, Page, Request, Response, TimeoutError
 
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -212,6 +213,24 @@ def too_heavy(weight: Weight) -> list[str]:
     problems = [f"{size} bytes"] if size > MOST_BYTES else []
     problems += [f"{requests} requests"] if requests > MOST_REQUESTS else []
     return problems + ([f"{shift:.0f} pixels of shift"] if shift > MOST_SHIFT else [])
+
+
+class Tab(NamedTuple):
+    """A page of the browser without a cache, and who looks at what it loads."""
+
+    page: Page
+    watch: Watch
+    weight: Weight
+
+
+@contextmanager
+def new_tab(browser: Browser, address: str) -> Iterator[Tab]:
+    """Open a wide and light window without a cache, in which one page after another may be opened."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+    yield Tab(page, Watch(page, address), Weight(page))
+    context.close()
 
 
 # Fonts, and the pictures that one sees without scrolling.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import axe_checks
@@ -27,14 +26,6 @@ ARTICLE = "article.bd-article"
 FRAMED = {"intro.html", "search.html", "genindex.html", "ledger.html", "play.html", *CHAPTERS[:1]}
 
 
-class Tab(NamedTuple):
-    """A page of the browser without a cache, and who looks at what it loads."""
-
-    page: Page
-    watch: check.Watch
-    weight: check.Weight
-
-
 class Opened(NamedTuple):
     """A page of the site in the browser, and what went wrong while it loaded."""
 
@@ -44,24 +35,15 @@ class Opened(NamedTuple):
     weight: list[str]
 
 
-@contextmanager
-def new_tab(browser: Browser, address: str) -> Iterator[Tab]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    page = context.new_page()
-    context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
-    yield Tab(page, check.Watch(page, address), check.Weight(page))
-    context.close()
-
-
 @pytest.fixture(scope="module")
-def tab(browser: Browser, address: str) -> Iterator[Tab]:
+def tab(browser: Browser, address: str) -> Iterator[check.Tab]:
     """The tab in which all pages are opened, one after another: it need not compile the same scripts each time."""
-    with new_tab(browser, address) as tab:
+    with check.new_tab(browser, address) as tab:
         yield tab
 
 
 @pytest.fixture(scope="module")
-def opened(request: pytest.FixtureRequest, tab: Tab, browser: Browser, address: str) -> Opened:
+def opened(request: pytest.FixtureRequest, tab: check.Tab, browser: Browser, address: str) -> Opened:
     """One page of the site, loaded once for all that is asked of it."""
     name: str = request.param
     tab.page.goto("about:blank")
@@ -73,7 +55,7 @@ def opened(request: pytest.FixtureRequest, tab: Tab, browser: Browser, address: 
     check.settle(tab.page)
     too_heavy = check.too_heavy(tab.weight)
     if too_heavy:  # a page is sometimes charged with a font of the page before: this one is weighed by itself
-        with new_tab(browser, address) as alone:
+        with check.new_tab(browser, address) as alone:
             alone.page.goto(address + name)
             check.settle(alone.page)
             too_heavy = check.too_heavy(alone.weight)
@@ -244,7 +226,7 @@ def layout_time(page: Page, address: str) -> float:
 def test_a_long_chapter_is_laid_out_where_it_is_read(browser, address, site):
     """The rest is laid out when it comes near, at once where an address leads into it, and for paper."""
     name = max(CHAPTERS, key=lambda name: (site / name).stat().st_size)
-    with new_tab(browser, address) as tab:
+    with check.new_tab(browser, address) as tab:
         lazy = layout_time(tab.page, address + name)
         some, all_sections = tab.page.evaluate(_LAID_OUT)
         assert 0 < some <= all_sections / 2
@@ -255,7 +237,7 @@ def test_a_long_chapter_is_laid_out_where_it_is_read(browser, address, site):
         tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert tab.page.evaluate(_LAID_OUT) == [all_sections, all_sections]
         anchor = last.get_attribute("id")
-    with new_tab(browser, address) as tab:
+    with check.new_tab(browser, address) as tab:
         tab.page.goto(f"{address}{name}#{anchor}")
         assert tab.page.evaluate(_LAID_OUT) == [all_sections, all_sections]
     print(f"{name}: {lazy:.2f} s")
@@ -271,7 +253,7 @@ _CUT = """() => [...document.querySelectorAll("article div.math, article div.mat
 @pytest.mark.parametrize("width", [1440, 390])
 def test_a_formula_is_in_view_or_shows_that_it_goes_on(browser, address, site, width):
     name = max(CHAPTERS, key=lambda name: (site / name).read_text(encoding="utf-8").count('class="math'))
-    with new_tab(browser, address) as tab:
+    with check.new_tab(browser, address) as tab:
         tab.page.set_viewport_size({"width": width, "height": 900})
         tab.page.goto(address + name)
         check.lay_out(tab.page)
@@ -297,7 +279,7 @@ def test_a_link_to_an_exercise_leads_there(browser, address, site):
     name = max(CHAPTERS, key=lambda name: (site / name).stat().st_size)
     exercises = site_checks.parse((site / name).read_text(encoding="utf-8")).select("div.exercise[id]")
     anchor = exercises[len(exercises) // 2]["id"]
-    with new_tab(browser, address) as tab:  # the second visit finds fonts and scripts, and is right in any case
+    with check.new_tab(browser, address) as tab:  # the second visit finds fonts and scripts, and is right in any case
         tab.page.goto(f"{address}{name}#{anchor}")
         assert 0 < tab.page.evaluate(_EXERCISE_AT) < 150
 

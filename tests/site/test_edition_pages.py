@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import dirname, join, normpath
-from typing import NamedTuple
 
 import axe_checks
 import browser_checks
@@ -176,22 +175,11 @@ OF_EACH_KIND = [
 CHINESE_FONT = re.compile(r"/fonts/(?:pages/[0-9a-f]+|book-han(?:\.zh)?)\.woff2$")
 
 
-class Tab(NamedTuple):
-    """A page of the browser, and who looks at what it loads."""
-
-    page: Page
-    watch: browser_checks.Watch
-    weight: browser_checks.Weight
-
-
 @pytest.fixture(scope="module")
-def tab(browser: Browser, address: str) -> Iterator[Tab]:
+def tab(browser: Browser, address: str) -> Iterator[browser_checks.Tab]:
     """A window in which one page after another is opened."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    page = context.new_page()
-    context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
-    yield Tab(page, browser_checks.Watch(page, address), browser_checks.Weight(page))
-    context.close()
+    with browser_checks.new_tab(browser, address) as tab:
+        yield tab
 
 
 @pytest.mark.parametrize("name", [*PAGES, "search"])
