@@ -38,21 +38,24 @@ _SPOKEN = ("title", "aria-label", "alt", "placeholder", "content", "data-unit")
 _QUIET = {"script", "style", "math", "svg", "code", "pre", "kbd", "textarea"}
 _QUIET_CLASSES = {"bibtex-citation", "chapter-references", "citation", "dataframe", "api-link", "other-names"}
 _WORD = re.compile(r"[a-z]{3}")
+#: What may be in English beside Chinese: a name in brackets, words that are quoted, and code.
+_GLOSS = re.compile(r"(?<=[（，、])[A-Za-z][\w ,.'’-]*(?=[）；，…]|$)|“[^”]*”|《[^》]*》|`[^`]*`")
+_SENTENCE = re.compile(r"(?<![\w-])[a-z][a-z'’-]{2,}(?:,? [a-z][a-z'’-]{2,})+(?![\w-])")
 #: An identifier, a file or an address.
 _NAME = re.compile(r"[(\[]?[\w.-]*\w(?:[/._]|://?)[\w./:#-]*\w[,.;:)\]]*")
-_PLACE = re.compile(r"\{(\w+)(\??)\}")
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
 class Words:
     """What stands in pages without being of a page, and what it is in the other language.
 
     A message may have places in braces, such as ``({minutes} min)``: what stands there is put into the other language
-    by itself. Where nobody has said what it is, the message does not fit; but what stands in ``{title?}`` is then left
-    out. Of several messages that fit, the longest is taken.
+    by itself. Where nobody has said what it is, the message does not fit. Of several messages that fit, the longest is
+    taken.
 
-    >>> words = Words({"({n} min)": "（{n} 分钟）", "{title?} ({verdict})": "{title}（{verdict}）", "proved": "已证明"})
-    >>> words("(9 min)"), words("A title (proved)"), words("A title (open)"), words("nothing")
-    ('（9 分钟）', '（已证明）', None, None)
+    >>> words = Words({"({n} min)": "（{n} 分钟）", "{what} ({n} min)": "{what}（{n} 分钟）", "path": "路线"})
+    >>> words("(9 min)"), words("path (9 min)"), words("A title (9 min)"), words("nothing")
+    ('（9 分钟）', '路线（9 分钟）', None, None)
     """
 
     def __init__(self, known: Mapping[str, str]) -> None:
@@ -68,8 +71,7 @@ class Words:
             return said
         for pattern, places, said in () if re.search(rf"[{HAN}]", plain) else self.filled:
             if found := pattern.fullmatch(plain):
-                parts = {name: self._part(found[name]) for name, _ in places}
-                parts |= {name: "" for name, left_out in places if left_out and parts[name] is None}
+                parts = {name: self._part(found[name]) for name in places}
                 if None not in parts.values():
                     return said.format(**parts)
         return None
@@ -84,14 +86,18 @@ class Words:
 
 def _pattern(message: str) -> re.Pattern[str]:
     pieces = _PLACE.split(message)
-    plain = [re.escape(piece) for piece in pieces[::3]]
-    places = [f"(?P<{name}>.+?)" for name in pieces[1::3]]
+    plain = [re.escape(piece) for piece in pieces[::2]]
+    places = [f"(?P<{name}>.+?)" for name in pieces[1::2]]
     return re.compile("".join(part for pair in zip(plain, [*places, ""], strict=True) for part in pair))
 
 
-def speak(page: BeautifulSoup, words: Words) -> list[str]:
-    """Put what a page still says in English into the other language; return what nobody has translated."""
+def speak(page: BeautifulSoup, words: Words) -> tuple[list[str], list[str]]:
+    """Put what a page still says in English into the other language.
+
+    Return the texts that nobody has translated, and the English words that stand in a text of the other language.
+    """
     left: list[str] = []
+    beside: list[str] = []
 
     def said(text: str) -> str:
         """Return a text in the other language, with the blanks around it."""
@@ -99,8 +105,12 @@ def speak(page: BeautifulSoup, words: Words) -> list[str]:
             return words.known.get(text, text)
         if (spoken := words(text)) is not None:
             return text[: len(text) - len(text.lstrip())] + spoken + text[len(text.rstrip()) :]
-        if _WORD.search(text) and not re.search(rf"[{HAN}]", text) and not _NAME.fullmatch(text.strip()):
-            left.append(" ".join(text.split()))
+        plain = " ".join(text.split())
+        if re.search(rf"[{HAN}]", text):
+            found = _SENTENCE.findall(_GLOSS.sub("", plain))
+            beside.extend(run for run in found if run not in words.known)
+        elif _WORD.search(text) and not _NAME.fullmatch(plain):
+            left.append(plain)
         return text
 
     def visit(element: Tag) -> None:
@@ -119,7 +129,7 @@ def speak(page: BeautifulSoup, words: Words) -> list[str]:
 
     for child in page.find_all(recursive=False):
         visit(child)
-    return left
+    return left, beside
 
 
 def texts_of(page: str) -> set[str]:
@@ -138,7 +148,8 @@ def left_in_english(page: BeautifulSoup, words: Words, english: str) -> list[str
     What a translator leaves as it is, such as the English name of a term in brackets, is no part of these.
     """
     known = texts_of(english)
-    return [said for said in speak(page, words) if said in known]
+    left, beside = speak(page, words)
+    return [said for said in left if said in known] + [said for said in beside if said in "\n".join(known)]
 
 
 def parsed(html: str) -> BeautifulSoup:

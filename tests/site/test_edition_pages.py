@@ -121,6 +121,13 @@ def test_the_build_fails_on_a_page_that_says_something_in_english():
     english = "<p>More in <b>rank</b></p>"
     assert left_in_english(check.parse("<p>More in <b>秩</b>（a name）</p>"), Words({}), english) == ["More in"]
     assert left_in_english(check.parse("<p>More in</p>"), Words({"More in": "另见"}), english) == []
+    words = "measured, supported"
+    title = f'<a title="A mark ({words})">1</a>'
+    for said, left in (
+        (f"标记（已测量：{words}）", [words]),
+        (f"标记（{words}）", []),
+    ):  # the second is a name in brackets
+        assert left_in_english(check.parse(f'<a title="{said}">1</a>'), Words({}), title) == left
 
 
 def test_the_edition_adds_little(site):

@@ -21,11 +21,9 @@ from sphinx.util.docutils import SphinxDirective
 
 from linewise.conventions import conventions_of
 from linewise.ledger import card
-from linewise.ledger.card import classes_of
-from linewise.pages import findable
 from linewise.pages.first_reading import Section, in_words, path, sections, total
-from linewise.pages.ledger_pages import CardLink, book_of
-from linewise.pages.read_along import MARK, cells
+from linewise.pages.ledger_pages import book_of
+from linewise.pages.read_along import cells, mark
 from linewise.pages.reading_time import Length, minutes
 
 #: The class of the line that says what a folded section shows.
@@ -110,12 +108,9 @@ def marks(app: Sphinx, docname: str, names: Iterator[str]) -> Iterator[nodes.Nod
         row = book.by_id.get(name)
         if row is None or not row.claim.holds:
             continue
-        claim = row.claim
-        look, said = classes_of(claim.verdict, claim.conventions), f"{claim.id}: {claim.verdict}"
-        mark = CardLink("", "", refuri=f"#{row.anchor}", internal=True, classes=[MARK, *look], data={})
-        mark["reftitle"] = f"{findable.plain(claim.title)} ({said})"
-        mark += nodes.inline(said, said, classes=["mark", *look])
-        yield from (nodes.Text("\u00a0"), mark)
+        say = row.claim.conventions.say
+        said = say("{one}: {other}", one=row.claim.id, other=say(row.claim.verdict))
+        yield from (nodes.Text("\u00a0"), mark(row, f"#{row.anchor}", said))
 
 
 def arrange(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -271,6 +271,11 @@ class ClaimsRole(ReferenceRole):
         return [nodes.reference("", self.title, refuri=address, internal=True, classes=["claims-link"])], []
 
 
+def titled(claim: Claim, said: str) -> str:
+    """Return what a link to a claim's card says when it is pointed at: the title, and more in brackets."""
+    return claim.conventions.say("{title} ({said})", title=findable.plain(claim.title), said=said)
+
+
 class CardRole(SphinxRole):
     """``{card}`5.1.5` ``: a claim's badge, which links to its card; after ``!`` with outcome or grade, title and id."""
 
@@ -284,7 +289,7 @@ class CardRole(SphinxRole):
         link = CardLink("", "", refuri=self.address(row), internal=True, classes=["claim-link"], data={})
         if name == self.text:
             link["data"] = data_of_all(self.env.app)[row.claim.id] if self.env.docname == "coverage" else {}
-            link["reftitle"] = f"{findable.plain(claim.title)} ({claim.id})"
+            link["reftitle"] = titled(claim, claim.id)
             link += badge(claim.verdict, claim.conventions)
             return [link], []
         for k, part in enumerate(claim.title.split("$")):

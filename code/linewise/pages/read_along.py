@@ -33,7 +33,7 @@ from linewise.ledger.coverage import tags_of
 from linewise.ledger.read_along import place_and_opening
 from linewise.pages import findable
 from linewise.pages.first_reading import path, sections
-from linewise.pages.ledger_pages import CardLink, CardRole, badge, book_of
+from linewise.pages.ledger_pages import CardLink, CardRole, badge, book_of, titled
 
 SVG = "image/svg+xml"
 #: The class of a mark.
@@ -150,6 +150,15 @@ def last_word(text: str) -> tuple[str, str]:
     return text[: last.start()], last[0]
 
 
+def mark(row: Row, address: str, said: str) -> CardLink:
+    """Return the verdict of a claim as a small icon, which says some words and links to the card."""
+    look = classes_of(row.claim.verdict, row.claim.conventions)
+    link = CardLink("", "", refuri=address, internal=True, classes=[MARK, *look], data={})
+    link["reftitle"] = titled(row.claim, said)
+    link += nodes.inline(said, said, classes=["mark", *look])
+    return link
+
+
 class MarkRole(CardRole):
     """``{mark}`5.1.5` ``: the verdict of a claim as a small icon, which links to the card."""
 
@@ -159,14 +168,13 @@ class MarkRole(CardRole):
         if row is None:
             return [], [self.inliner.reporter.error(f"mark: no claim {self.text!r}", line=self.lineno)]
         depend(self.env, row)
-        claim = row.claim
-        verdict = ", ".join(word for word in (claim.verdict, claim.outcome) if word)
-        said = f"{claim.id}: {verdict}" if self.env.app.builder.name == "html" else f"[{verdict}]"
-        look = classes_of(claim.verdict, claim.conventions)
-        mark = CardLink("", "", refuri=self.address(row), internal=True, classes=[MARK, *look], data={})
-        mark["reftitle"] = f"{findable.plain(claim.title)} ({said})"
-        mark += nodes.inline(said, said, classes=["mark", *look])
-        return [mark], []
+        claim, say = row.claim, row.claim.conventions.say
+        verdict = say(claim.verdict)
+        if claim.outcome:
+            verdict = say("{verdict}, {outcome}", verdict=verdict, outcome=say(claim.outcome))
+        of_site = self.env.app.builder.name == "html"
+        said = say("{one}: {other}", one=claim.id, other=verdict) if of_site else f"[{verdict}]"
+        return [mark(row, self.address(row), said)], []
 
 
 def depend(env: Any, row: Row) -> None:
