@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
+from search.documents import ASKED, asked_of
 
 from linewise.conventions import FILE as CONVENTIONS
 from linewise.conventions import conventions_of
@@ -43,6 +44,8 @@ def write(root: Path, language: str, target: Path) -> list[str]:
         else:
             (target / entry.name).symlink_to(entry)
     finished = [page for page in catalogue.pages_of(root, language) if catalogue.of_page(root, language, page).complete]
+    asked = {page: of for page, of in asked_of(root / catalogue.FOLDER / language).items() if page in finished}
+    (target / ASKED).write_text(yaml.safe_dump(asked, allow_unicode=True, sort_keys=False), encoding="utf-8")
     known = catalogue.of_words(root, language) | catalogue.of_words(root, language, catalogue.ENGINE)
     if GALLERY in finished:
         known |= catalogue.of_page(root, language, GALLERY).known

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+import yaml
 from docutils import nodes
 from mathematics import plain_node, plain_text
 from reference.notation import PAGE as NOTATION
@@ -31,6 +32,8 @@ _SILENT = (
     nodes.raw, nodes.literal_block, nodes.comment, nodes.image, nodes.system_message, nodes.substitution_definition,
     nodes.target, addnodes.toctree, addnodes.index,
 )  # fmt: skip
+#: A file beside the pages: what readers ask in words that the sections have not. A book may have none.
+ASKED = "asked.yml"
 #: So many characters of what a result says are shown, and of a function less.
 SHOWN, SHOWN_OF_A_FUNCTION = 160, 100
 
@@ -79,12 +82,15 @@ def plain(text: str) -> str:
 
 def documents(app: Sphinx) -> Iterator[Document]:
     """Yield everything that is found, the parts of the pages in the order of the book."""
+    asked = asked_of(Path(app.srcdir))
+    if unknown := asked.keys() - set(pages_of(app)):
+        raise ValueError(f"{ASKED}: no page {', '.join(sorted(unknown))}")
     for page in pages_of(app):
         if LISTS.fullmatch(page):
             yield Document("Part", plain_node(app.env.titles[page]), "", page)
         else:
             doctree = app.env.get_doctree(page)
-            yield from parts(app, page, doctree)
+            yield from parts(app, page, doctree, asked.get(page, {}))
             yield from _equations(app, page, doctree)
     yield from _sections(app)
     yield from _claims(app)
@@ -93,6 +99,12 @@ def documents(app: Sphinx) -> Iterator[Document]:
         meaning = plain(symbol.meaning)
         yield Document("Symbol", plain(f"${symbol.tex}$"), meaning, NOTATION, symbol.anchor, symbol_keys(symbol))
     yield from _functions(app)
+
+
+def asked_of(root: Path) -> dict[str, dict[str, list[str]]]:
+    """Return what readers ask: of each page, by the titles of the sections that answer."""
+    path = root / ASKED
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def pages_of(app: Sphinx) -> list[str]:
@@ -105,9 +117,13 @@ def pages_of(app: Sphinx) -> list[str]:
 # --- the parts of pages ------------------------------------------------------------------------------
 
 
-def parts(app: Sphinx, page: str, doctree: nodes.document) -> Iterator[Document]:
-    """Yield the parts of a page: from a heading to the next one."""
+def parts(app: Sphinx, page: str, doctree: nodes.document, asked: Mapping[str, Sequence[str]]) -> Iterator[Document]:
+    """Yield the parts of a page: from a heading to the next one. What is asked of a part is among its names.
+
+    Raises ValueError where something is asked of a part that the page has not.
+    """
     say = conventions_of(app.srcdir).say
+    left = set(asked)
     terms = [term for term, places in introduced(app.env).items() if places[:1] == [(page, term.anchor)]]
     for section in filter(titled, doctree.findall(nodes.section)):
         whole = isinstance(section.parent, nodes.document)
@@ -120,11 +136,15 @@ def parts(app: Sphinx, page: str, doctree: nodes.document) -> Iterator[Document]
         ids: set[str] = set()
         for node in inside:
             ids.update(node["ids"])
-        names = " ; ".join(name for t in terms if t.anchor in ids for name in (*t.english, *t.chinese))
+        names = [name for t in terms if t.anchor in ids for name in (*t.english, *t.chinese)]
+        names += asked.get(title, ())
+        left.discard(title)
         kind = "Exercises" if title == say("Exercises") else "Part"
         lead = shorten(" ".join(said)[: 2 * SHOWN], SHOWN, placeholder=" …")
         anchor = "" if whole else section["ids"][0]
-        yield Document(kind, title, lead, page, anchor, names=names, above=above, text="\n".join(said))
+        yield Document(kind, title, lead, page, anchor, names=" ; ".join(names), above=above, text="\n".join(said))
+    if left:
+        raise ValueError(f"{ASKED}: {page} has no section {', '.join(sorted(left))}")
 
 
 def titled(node: nodes.Node) -> bool:

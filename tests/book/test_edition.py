@@ -11,6 +11,7 @@ import pytest
 from edition import blocks, catalogue, files, rules, scripts, tree
 from edition.faults import faults
 from edition.joined import Words
+from search.documents import ASKED, asked_of
 
 from linewise.derive import display
 from linewise.kernel.record import kernel_of
@@ -82,6 +83,8 @@ def test_a_message_that_has_changed_is_stale_and_its_page_is_english_again(tmp_p
         shutil.copy(catalogue.path_of(ROOT, LANGUAGE, name), tmp_path / catalogue.FOLDER / LANGUAGE)
     for name in ("_config.yml", "linewise.yml", "kernel.json"):
         shutil.copy(ROOT / name, tmp_path)
+    asked = tmp_path / catalogue.FOLDER / LANGUAGE / ASKED
+    asked.write_text("read/note: {札记: [编码器好吗]}\nread/article: {文章: [稀疏吗]}\n", encoding="utf-8")
     source = tmp_path / f"{page}.md"
     assert page in tree.write(tmp_path, LANGUAGE, tmp_path / "_build" / "edition")
     text = source.read_text(encoding="utf-8")
@@ -93,6 +96,8 @@ def test_a_message_that_has_changed_is_stale_and_its_page_is_english_again(tmp_p
     assert stale.startswith("Two questions run through") and "One question" in path.read_text(encoding="utf-8")
     finished = tree.write(tmp_path, LANGUAGE, tmp_path / "_build" / "edition")
     assert page not in finished and "read/article" in finished
+    assert asked_of(asked.parent).keys() == {"read/note", "read/article"}
+    assert asked_of(tmp_path / "_build" / "edition").keys() == {"read/article"}, "its titles are English again"
     assert (tmp_path / "_build" / "edition" / f"{page}.md").read_text(encoding="utf-8") == source.read_text(
         encoding="utf-8"
     )

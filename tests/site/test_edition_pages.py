@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
@@ -18,11 +18,13 @@ from edition import catalogue
 from edition.joined import Words, left_in_english
 from playwright.sync_api import Browser, Page
 from search import engine, unpacked
+from search.documents import asked_of
 from test_search import ASK, questions
 
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGE, FOLDER, CODE = "zh_CN", "zh", "zh-CN"
 PAGES = catalogue.pages_of(ROOT, LANGUAGE)
+ASKED = asked_of(ROOT / catalogue.FOLDER / LANGUAGE)
 #: What the pages in Chinese add to a site of 86 MB; the whole edition may add four tenths.
 MOST_ADDED = 0.4
 
@@ -126,7 +128,7 @@ def test_the_build_fails_on_a_page_that_says_something_in_english():
     for said, left in (
         (f"标记（已测量：{words}）", [words]),
         (f"标记（{words}）", []),
-    ):  # the second is a name in brackets
+    ):  # a name in brackets is none
         assert left_in_english(check.parse(f'<a title="{said}">1</a>'), Words({}), title) == left
 
 
@@ -267,17 +269,31 @@ def test_the_figures_to_move_speak_chinese(browser: Browser, address):
 LEAST_ANSWERED = 45
 
 
-def test_questions_in_chinese_are_answered_by_pages_in_chinese(site):
+@pytest.fixture(scope="module")
+def look(site: Path) -> Iterator[Callable[[str], set[str]]]:
+    """What finds the pages of the first three results of a question."""
     v8 = engine()
     data = unpacked((site / FOLDER / "_static" / "finding-data.js").read_text(encoding="utf-8"))
     v8.call("((data) => Boolean(Finding.load(JSON.parse(data)) ?? true))", json.dumps(data))
-    missed = []
-    asked = dict(questions("chinese", site))
-    for question, answers in asked.items():
+
+    def found(question: str) -> set[str]:
         shown = json.loads(str(v8.call(f"({ASK})", question)))["found"][:3]
-        pages = {answer.partition("#")[0] for answer in answers}
-        if not pages & {places[0].partition("#")[0] for places in shown}:
-            missed.append(question)
+        return {places[0].partition("#")[0] for places in shown}
+
+    yield found
     v8.close()
+
+
+def test_questions_in_chinese_are_answered_by_pages_in_chinese(look, site):
+    asked = dict(questions("chinese", site))
+    pages = {question: {answer.partition("#")[0] for answer in answers} for question, answers in asked.items()}
+    missed = [question for question in asked if not pages[question] & look(question)]
     print(f"{len(asked) - len(missed)} of {len(asked)} questions are answered")
     assert len(asked) == 60 and len(asked) - len(missed) >= LEAST_ANSWERED, missed
+
+
+def test_what_readers_ask_leads_to_the_page(look):
+    """The phrases of lang/zh_CN/asked.yml, every tenth: without them, the search finds the page of none."""
+    asked = [(phrase, page) for page, of in ASKED.items() for phrases in of.values() for phrase in phrases][::10]
+    missed = [phrase for phrase, page in asked if f"{page}.html" not in look(phrase)]
+    assert len(asked) > 100 and len(missed) <= len(asked) / 20, missed
