@@ -265,8 +265,8 @@ def test_the_figures_to_move_speak_chinese(browser: Browser, address):
 # --- the search ----------------------------------------------------------------------------------------
 
 #: So many of 60 questions that were written for the edition, by somebody who did not know the search, have a page that
-#: answers them among the first three results. Measured: 47; two fewer are half a standard error of 60 draws.
-LEAST_ANSWERED = 45
+#: answers them among the first three results. Measured: 50; two fewer are less than a standard error of 60 draws.
+LEAST_ANSWERED = 48
 
 
 @pytest.fixture(scope="module")
