@@ -264,9 +264,10 @@ def test_the_figures_to_move_speak_chinese(browser: Browser, address):
 
 # --- the search ----------------------------------------------------------------------------------------
 
-#: So many of 60 questions that were written for the edition, by somebody who did not know the search, have a page that
-#: answers them among the first three results. Measured: 50; two fewer are less than a standard error of 60 draws.
-LEAST_ANSWERED = 48
+#: So many of 60 questions of a half have a page that answers them among the first three results. The first half tuned
+#: the search; the second was written by somebody who did not know it. Measured: 59 and 50; two fewer are less than a
+#: standard error of 60 draws.
+LEAST_ANSWERED = {"chinese_tune": 57, "chinese": 48}
 
 
 @pytest.fixture(scope="module")
@@ -284,12 +285,13 @@ def look(site: Path) -> Iterator[Callable[[str], set[str]]]:
     v8.close()
 
 
-def test_questions_in_chinese_are_answered_by_pages_in_chinese(look, site):
-    asked = dict(questions("chinese", site))
+@pytest.mark.parametrize("half", LEAST_ANSWERED)
+def test_questions_in_chinese_are_answered_by_pages_in_chinese(look, site, half):
+    asked = dict(questions(half, site))
     pages = {question: {answer.partition("#")[0] for answer in answers} for question, answers in asked.items()}
     missed = [question for question in asked if not pages[question] & look(question)]
-    print(f"{len(asked) - len(missed)} of {len(asked)} questions are answered")
-    assert len(asked) == 60 and len(asked) - len(missed) >= LEAST_ANSWERED, missed
+    print(f"{half}: {len(asked) - len(missed)} of {len(asked)} questions are answered")
+    assert len(asked) == 60 and len(asked) - len(missed) >= LEAST_ANSWERED[half], missed
 
 
 def test_what_readers_ask_leads_to_the_page(look):
