@@ -314,16 +314,20 @@ SHARED = 0.2
 SEARCH, FOUND = "search", "_static/finding-data.js"
 
 
-def find_in_edition(site: Path, folder: str, found: str, changed: Mapping[str, Mapping[str, str]]) -> None:
+def find_in_edition(
+    site: Path, folder: str, found: str, changed: Mapping[str, Mapping[str, str]], words: Words
+) -> None:
     """Give the search of the edition its index; pages that are not translated are found in English.
 
     found : the edition's index as it was built, which is taken from there.
     changed : of each page of the edition the ids that its sections have now, by those that they had.
+    words : what a template has written, in the language of the edition: some titles are its.
     """
     data = unpacked((site / found).read_text(encoding="utf-8"))
     names = [name for name, _ in data["pages"]]
     for document in data["documents"]:
-        _, _, _, page, anchor, _ = document
+        _, title, _, page, anchor, _ = document
+        document[1] = words(title) or title
         document[4] = changed.get(names[page], {}).get(anchor, anchor)
     data["pages"] = [[name if name in changed else f"../{name}", title] for name, title in data["pages"]]
     (site / folder / FOUND).parent.mkdir(parents=True, exist_ok=True)
@@ -376,7 +380,8 @@ def join_editions(
             target.parent.mkdir(parents=True, exist_ok=True)
             html = named(html, name, language, base, common is not None)
             target.write_text(with_own_font(html, font, site, address.count("/"), common)[0], encoding="utf-8")
-    find_in_edition(site, folder, files.differing[FOUND], {name: page.changed for name, page in pages.items()})
+    changed = {name: page.changed for name, page in pages.items()}
+    find_in_edition(site, folder, files.differing[FOUND], changed, words)
     return {name: page.left for name, page in pages.items() if page.left}
 
 

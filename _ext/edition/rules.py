@@ -10,6 +10,7 @@ from typing import NamedTuple
 import yaml
 from reference.terms import PAGE as GLOSSARY
 from reference.terms import read_glossary
+from search.documents import ASKED, asked_of, plain
 
 from . import catalogue
 from .faults import faults
@@ -36,7 +37,12 @@ def rules_of(root: Path, language: str) -> Rules:
 
 
 def faults_of(root: Path, language: str, page: str) -> Iterator[str]:
-    """Yield what is wrong with the translation of a page, message by message."""
+    """Yield what is wrong with the translation of a page, message by message, and with what is asked of the page."""
     terms, logic = rules_of(root, language)
-    for message, said in catalogue.of_page(root, language, page).known.items():
+    translation = catalogue.of_page(root, language, page)
+    titles = {plain(said) for said in translation.known.values()}
+    for title in asked_of(root / catalogue.FOLDER / language).get(page, {}):
+        if translation.complete and title not in titles:
+            yield f"{page}: no section {title!r}, of which {ASKED} asks"
+    for message, said in translation.known.items():
         yield from (f"{page}: {fault}, in {message[:60]!r}" for fault in faults(message, said, terms, logic))

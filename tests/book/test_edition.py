@@ -103,6 +103,13 @@ def test_a_message_that_has_changed_is_stale_and_its_page_is_english_again(tmp_p
     )
 
 
+def test_a_question_that_is_asked_of_no_section_is_named(monkeypatch):
+    title = catalogue.of_page(ROOT, LANGUAGE, "read/note").known["The note on low rank, paragraph by paragraph"]
+    monkeypatch.setattr(rules, "asked_of", lambda folder: {"read/note": {title: ["好吗"], "没有": ["呢"]}})
+    [fault] = rules.faults_of(ROOT, LANGUAGE, "read/note")
+    assert fault == "read/note: no section '没有', of which asked.yml asks"
+
+
 def test_a_page_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="expected one of the book, such as read/note, got 'read/nothing'"):
         files.source_of(ROOT, "read/nothing")

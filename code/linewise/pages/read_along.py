@@ -269,12 +269,13 @@ class More(SphinxDirective):
         rows = [r for r in book.rows if any(place.split()[0] == section for place in r.claim.places)]
         if not rows:
             raise self.error(f"more: no claim of section {section!r}")
-        line = nodes.paragraph("", "More in ", classes=["read-more"])
+        say = book.conventions.say
+        line = nodes.paragraph("", say("More in "), classes=["read-more"])
         for k, page in enumerate(findable.chapters_of(root, rows)):
             self.env.note_dependency(str(root / f"{page}.ipynb"))
             title, _ = self.parse_inline(title_in(cells(root, page)), lineno=self.lineno)
-            line += [nodes.Text("; " if k else ""), reference("doc", f"/{page}", self.env.docname, *title)]
-            line += nodes.Text(f" ({path(sections(cells(root, page))).minutes} min)")
+            line += [nodes.Text(say("; ") if k else ""), reference("doc", f"/{page}", self.env.docname, *title)]
+            line += nodes.Text(say(" ({minutes} min)", minutes=path(sections(cells(root, page))).minutes))
         return [line]
 
 
