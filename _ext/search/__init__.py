@@ -45,10 +45,13 @@ REPLACED = ("searchtools.js", "language_data.js")
 def words_of_questions(glossary: Glossary, text: str) -> dict[str, Any]:
     """Return what the search knows of words: what Chinese words are called, words alike, and words to leave out.
 
+    Of `traditional`, the second text has the simplified characters of the first.
+
     >>> from reference.terms import Term
-    >>> term = Term(("rank",), ("秩",), "")
-    >>> words_of_questions(Glossary((term,), (), frozenset()), "{chinese: 秩 order, alike: a b, stop: {en: the}}")
-    {'chinese': {'秩': ['rank', 'order']}, 'alike': [['a', 'b']], 'stop': ['the']}
+    >>> glossary = Glossary((Term(("rank",), ("秩",), ""),), (), frozenset())
+    >>> table = "{chinese: 秩 order, names: 秩 轶, traditional: [陣, 阵], alike: a b, stop: {en: the}}"
+    >>> words_of_questions(glossary, table)["chinese"]
+    {'秩': ['rank', 'order'], '轶': ['秩', 'rank', 'order']}
     """
     table = yaml.safe_load(text)
     chinese: dict[str, list[str]] = {}
@@ -59,8 +62,17 @@ def words_of_questions(glossary: Glossary, text: str) -> dict[str, Any]:
     for line in table["chinese"].strip().split("\n"):
         name, *english = line.split()
         chinese.setdefault(name, []).extend(english)
+    for line in table["names"].strip().split("\n"):
+        name, *others = line.split()
+        chinese |= {other: [name, *chinese.get(name, ())] for other in others}
     alike = [line.split() for line in table["alike"].strip().split("\n")]
-    return {"chinese": chinese, "alike": alike, "stop": [w for line in table["stop"].values() for w in line.split()]}
+    stop = [word for line in table["stop"].values() for word in line.split()]
+    return {
+        "chinese": chinese,
+        "alike": alike,
+        "stop": stop,
+        "traditional": ["".join(s.split()) for s in table["traditional"]],
+    }
 
 
 def engine() -> MiniRacer:

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 from search import engine, unpacked
 
 QUESTIONS = ROOT / "tests" / "site" / "questions.yml"
-#: So many of the 60 questions of a half a page among the first three answers. Measured: 56 and 55 (Sphinx's index: 10
+#: So many of the 60 questions of a half a page among the first three answers. Measured: 56 and 54 (Sphinx's index: 10
 #: and 11). Chapters change: two fewer are one standard error of 60 draws.
 LEAST = {"tune": 54, "judge": 53}
 #: What a first search may load, and one more on the same page.
@@ -141,6 +141,14 @@ def test_unknown_words_are_dropped_and_near_ones_tried(look):
     assert look("attension")["read"][0][0] == "attension"
     asked = look("zebra softmax")
     assert asked["dropped"] == ["zebra"] and asked["found"] == look("softmax")["found"] != []
+
+
+def test_chinese_is_read_in_both_scripts_by_other_names_and_past_a_slip(look):
+    assert look("注意力矩陣的秩")["words"] == look("注意力矩阵的秩")["words"] != []
+    assert set(look("特征值")["words"]) < set(look("本征值")["words"]), "a name of Taiwan or of physics"
+    assert look("特证值")["read"] == [["特证值", "特征值"]]
+    assert look("特证值")["found"] == look("特征值")["found"]
+    assert look("表达啥")["read"] == [], "the last character may be a word of its own"
 
 
 def test_a_term_leads_first_to_where_it_is_introduced(look):

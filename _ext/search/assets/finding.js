@@ -9,9 +9,14 @@ const Finding = {
     han: /^\p{Script=Han}/u,
     number: /^(?:[a-z]|5)(?:\.\d+)+$/,
 
-    /* A text as it is compared: full-width signs are plain ones, also the stop between digits of a Chinese keyboard. */
+    // The simplified forms of traditional characters.
+    simplified: new Map(),
+
+    /* A text as it is compared: full-width signs are plain ones, also the stop between digits of a Chinese keyboard, and
+       traditional characters are simplified. */
     plain(text) {
-        return text
+        return Array.from(text, (sign) => Finding.simplified.get(sign) ?? sign)
+            .join("")
             .replace(/[²³]/g, (sign) => (sign === "²" ? "^2" : "^3"))
             .normalize("NFKC")
             .toLowerCase()
@@ -72,7 +77,9 @@ const Finding = {
     },
 
     /* Take over the words of questions: what Chinese words are called in the book, words alike, words to leave out. */
-    learn({ chinese, alike, stop }) {
+    learn({ chinese, alike, stop, traditional }) {
+        const [signs, simplified] = traditional.map((line) => [...line]);
+        Finding.simplified = new Map(signs.map((sign, k) => [sign, simplified[k]]));
         Finding.stop = new Set(stop.map((word) => (Finding.han.test(word) ? word : Finding.stem(word))));
         Finding.chinese = new Map(Object.entries(chinese));
         Finding.longest = Math.max(...[...Finding.chinese.keys(), ...Finding.stop].map((word) => word.length));
@@ -177,9 +184,9 @@ const Finding = {
     /* What a question asks for: for each of its words the ways to say it, each a list of words of the index. */
     asked(query) {
         const asked = [];
-        const unit = (said, ways) => asked.push({ said, ways });
+        const unit = (said, ways, written) => asked.push({ said, ways, written });
         for (const [piece] of Finding.plain(query).matchAll(Finding.piece)) {
-            if (Finding.han.test(piece)) Finding.cut(piece).forEach(([word, ways]) => unit(word, ways));
+            if (Finding.han.test(piece)) Finding.cut(piece).forEach((part) => unit(...part));
             else if (Finding.number.test(piece)) unit(piece, [[piece]]);
             else
                 for (const part of Finding.parts(piece)) {
@@ -203,19 +210,34 @@ const Finding = {
         for (let at = 0; at < run.length; ) {
             let length = Math.min(Finding.longest, run.length - at);
             while (length && !Finding.chinese.has(run.slice(at, at + length)) && !Finding.stop.has(run.slice(at, at + length))) length--;
-            const word = run.slice(at, at + length);
-            if (!length) rest += run[at++];
+            const written = run.slice(at, at + length);
+            const slip = length < 2 && Finding.slip(run.slice(at));
+            const word = slip || written;
+            if (!word) rest += run[at++];
             else {
                 close();
-                at += length;
                 if (Finding.chinese.has(word)) {
                     const said = Finding.chinese.get(word).map((english) => Finding.words(english));
-                    found.push([word, [Finding.pairs(word), ...said]]);
+                    found.push([word, [Finding.pairs(word), ...said], slip && run.slice(at, at + slip.length)]);
                 }
+                at += word.length;
             }
         }
         close();
         return found;
+    },
+
+    /* The name with which a text begins, but for one character inside it with which the book writes nothing: 特证值 is
+       特征值. Of the first and the last character the rest is too often a word of its own. */
+    slip(text) {
+        for (const name of Finding.chinese.keys()) {
+            const apart = [...name].flatMap((sign, k) => (sign === text[k] ? [] : [k]));
+            if (name.length > text.length || apart.length !== 1) continue;
+            const inside = apart[0] > 0 && apart[0] < name.length - 1;
+            const pairs = Finding.pairs(text.slice(apart[0] - 1, apart[0] + 2));
+            if (inside && !pairs.some((pair) => Finding.vocabulary.has(pair))) return name;
+        }
+        return undefined;
     },
 
     /* The word of the book that is spelt most like a word: one letter apart, or two if it is long. */
@@ -255,7 +277,8 @@ const Finding = {
     /* Return what answers a query: entries that are meant by name, pages with their places, and what was not found. */
     look(query) {
         const dropped = [], read = [], known = [];
-        for (const { said, ways } of Finding.asked(query)) {
+        for (const { said, ways, written } of Finding.asked(query)) {
+            if (written) read.push([written, said]);
             const there = ways.map((way) => way.filter((word) => Finding.vocabulary.has(word))).filter((way) => way.length);
             if (there.length) known.push({ said, ways: there });
             else if (said.length > (Finding.han.test(said) ? 1 : 3)) {
