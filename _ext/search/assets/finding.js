@@ -289,7 +289,8 @@ const Finding = {
                 } else dropped.push(said);
             }
         }
-        const direct = Finding.direct(dropped.reduce((text, word) => text.replace(word, " "), Finding.plain(query)));
+        const meant = read.reduce((text, [word, near]) => text.replace(word, near), Finding.plain(query));
+        const direct = Finding.direct(dropped.reduce((text, word) => text.replace(word, " "), meant));
         const total = new Map(), covered = new Map();
         for (const { ways } of known)
             for (const [id, score] of Finding.scores(ways)) {
