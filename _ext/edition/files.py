@@ -86,7 +86,7 @@ def in_language(path: Path, translation: Translate, words: Mapping[str, str] = M
         return in_formulas(translation(message), words)
 
     if path.suffix == ".md":
-        return translated(text, translate)
+        return in_formulas(translated(text, translation), words)
     if path.suffix == ".ipynb":
         return _notebook(json.loads(text), translate, words)
     table = yaml.load(text, Loader=TABLES)
@@ -167,7 +167,8 @@ def _notebook(notebook: dict[str, Any], translate: Translate, words: Mapping[str
     named: dict[str, str] = {}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = translated("".join(cell["source"]), translate).splitlines(keepends=True)
+            said = in_formulas(translated("".join(cell["source"]), translate), words)
+            cell["source"] = said.splitlines(keepends=True)
         elif cell["cell_type"] == "code":
             for holder, key in _described(cell):
                 holder[key] = translate(holder[key])

@@ -43,6 +43,8 @@ _GLOSS = re.compile(r"(?<=[（，、])[A-Za-z][\w ,.'’-]*(?=[）；，…]|$)|
 _SENTENCE = re.compile(r"(?<![\w-])[a-z][a-z'’-]{2,}(?:,? [a-z][a-z'’-]{2,})+(?![\w-])")
 #: An identifier, a file or an address.
 _NAME = re.compile(r"[(\[]?[\w.-]*\w(?:[/._]|://?)[\w./:#-]*\w[,.;:)\]]*")
+#: How sphinx-proof begins the text of a proof.
+PROOF = "Proof."
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -105,6 +107,8 @@ def speak(page: BeautifulSoup, words: Words) -> tuple[list[str], list[str]]:
             return words.known.get(text, text)
         if (spoken := words(text)) is not None:
             return text[: len(text) - len(text.lstrip())] + spoken + text[len(text.rstrip()) :]
+        if text.startswith(f"{PROOF} "):
+            return text.replace(f"{PROOF} ", words.known[PROOF], 1)
         plain = " ".join(text.split())
         if re.search(rf"[{HAN}]", text):
             found = _SENTENCE.findall(_GLOSS.sub("", plain))
@@ -119,7 +123,12 @@ def speak(page: BeautifulSoup, words: Words) -> tuple[list[str], list[str]]:
             if name in element.attrs and (element.name != "meta" or element.get("name") == "description"):
                 element[name] = said(str(element[name]))
         name_of_a_term = element.name == "dt" and "glossary" in (element.parent or element).get_attribute_list("class")
-        if name_of_a_term or element.name in _QUIET or _QUIET_CLASSES.intersection(element.get_attribute_list("class")):
+        choice = element.name == "option" and not element.has_attr("value")  # a field knows its answers as they are
+        if name_of_a_term or choice or element.name in _QUIET:
+            return
+        if _QUIET_CLASSES.intersection(element.get_attribute_list("class")):
+            for summary in element.find_all("summary", recursive=False):
+                visit(summary)
             return
         for child in list(element.children):
             if isinstance(child, Tag):

@@ -12,14 +12,12 @@ from typing import Any
 
 from docutils import nodes
 from edition.catalogue import of_words
-from edition.joined import InOrder, Words, parsed, speak
+from edition.joined import PROOF, InOrder, Words, parsed, speak
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ROOT = Path(__file__).resolve().parents[2]
-#: How sphinx-proof begins the text of a proof.
-PROOF = "Proof."
 
 
 @cache

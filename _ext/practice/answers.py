@@ -36,6 +36,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx_exercise.nodes import is_exercise_node
 
+from linewise.conventions import conventions_of
 from linewise.derive.notation import html_words
 
 logger = logging.getLogger(__name__)
@@ -305,8 +306,8 @@ def _is_value(piece: str, answer: Answer) -> bool:
 # --- Sphinx ---------------------------------------------------------------------------------------
 
 
-def form(label: str, number: int, answer: Answer) -> str:
-    """Return the field of an answer as HTML."""
+def form(label: str, number: int, answer: Answer, say: Callable[..., str] = str.format) -> str:
+    """Return the field of an answer as HTML; `say` says a template in the language of the page."""
     salt = f"{label}-{number}"
     wrong = {digest(salt, answer.normal(one)): name for one, name in answer.mistakes.items()}
     known: dict[str, Any] = {"salt": salt, "right": [digest(salt, one) for one in answer.accepted], "wrong": wrong}
@@ -317,7 +318,8 @@ def form(label: str, number: int, answer: Answer) -> str:
         known |= {"digits": answer.digits, "at": places(answer.names)}
         put = '<input type="text" autocomplete="off" autocapitalize="off" spellcheck="false">'
         if answer.names:
-            put += f" <small>in {', '.join(f'<code>{html.escape(name)}</code>' for name in answer.names)}</small>"
+            names = ", ".join(f"<code>{html.escape(name)}</code>" for name in answer.names)
+            put += f" <small>{say('in {names}', names=names)}</small>"
         elif answer.digits < DIGITS and not re.search("digit|数字|小数", answer.ask):
             put += f" <small>to {answer.digits} digit{'s' * (answer.digits > 1)}</small>"
     data = html.escape(json.dumps(known, ensure_ascii=False, separators=(",", ":")))
@@ -340,6 +342,7 @@ class Fields(SphinxPostTransform):
         answers = read(path.with_suffix(SUFFIX))
         exercises = {node["label"]: node for node in self.document.findall(is_exercise_node)} if answers else {}
         solved = solutions(json.loads(path.read_text(encoding="utf-8"))) if answers else {}
+        say = conventions_of(self.app.srcdir).say
         for label, asked in answers.items():
             if label not in exercises:
                 logger.warning("answers: no exercise %s", label, location=self.env.docname)
@@ -347,7 +350,7 @@ class Fields(SphinxPostTransform):
             solution = solved.get(label, "") if self.config.language in (None, "en") else None
             for fault in (f for answer in asked for f in faults(label, answer, solution)):
                 logger.warning("answers: %s", fault, location=self.env.docname)
-            fields = "".join(form(label, k, answer) for k, answer in enumerate(asked))
+            fields = "".join(form(label, k, answer, say) for k, answer in enumerate(asked))
             raw = nodes.raw("", f'<div class="answers">{fields}</div>', format="html", classes=["answers"])
             place = next(exercises[label].findall(nodes.section), exercises[label])
             hint = next((n for n in place.children if isinstance(n, nodes.hint)), None)

@@ -106,9 +106,9 @@ def tex_of(shown: Record) -> str:
     return str(shown.get("tex", shown["plain"]))
 
 
-def reason_of(line: Record) -> str:
-    """Return why a line follows, in words with formulas between dollar signs."""
-    return str(line.get("reason") or "; ".join(line["rules"]))
+def reason_of(line: Record, say: Callable[..., str] = str.format) -> str:
+    """Return why a line follows, in words with formulas between dollar signs; `say` as in `html`."""
+    return str(line.get("reason") or say("; ").join(line["rules"]))
 
 
 def relation_of(line: Record) -> str:
@@ -152,7 +152,7 @@ def aligned(record: Record) -> str:
 
 def latex(record: Record, say: Callable[..., str] = str.format) -> str:
     """Return a derivation as one aligned display; `say` says a template in the language of the page."""
-    taken = "; ".join(f"${tex}$" for tex in assumptions_of(record))
+    taken = say("; ").join(f"${tex}$" for tex in assumptions_of(record))
     below = f"\n{say('Assumed: {taken}.', taken=taken)}" if taken else ""
     below += f"\n{record['also']}" if record.get("also") else ""
     return f"$$\n{aligned(record)}\n$$" + below
@@ -173,17 +173,18 @@ def html(record: Record, say: Callable[..., str] = str.format) -> str:
         cells = {
             "left": _typeset(tex_of(first)) if k == 0 else "",
             "right": _typeset(f"{relation_of(line)} {tex_of(line)}"),
-            "reason": notation.html_words(reason_of(line)),
+            "reason": notation.html_words(reason_of(line, say)),
         }
         shown = "".join(f'<td class="{name}" style="{_CELLS[name]}">{cell}</td>' for name, cell in cells.items())
         rows.append(f'<tr class="line" style="background:none">{shown}</tr>')
     mistakes, name = record["mistakes"], notation.html_words(record["name"])
     head = f'<div class="derivation-name"><strong>{name}</strong></div>' if name else ""
-    wrong = "".join(f"<li>{notation.html_words(m['name'])}: {_typeset(tex_of(m))}</li>" for m in mistakes)
+    named = [(notation.html_words(m["name"]), _typeset(tex_of(m))) for m in mistakes]
+    wrong = "".join(f"<li>{say('{one}: {other}', one=one, other=other)}</li>" for one, other in named)
     summary = f'<summary style="{SUMMARY}">{say(heading_of(mistakes))}</summary>'
     folded = f"<details>{summary}<ul>{wrong}</ul></details>" if wrong else ""
     table = f'<table style="{_TABLE}"><tbody>{"".join(rows)}</tbody></table>'
-    taken = "; ".join(rf"\({markup.escape(tex)}\)" for tex in assumptions_of(record))
+    taken = say("; ").join(rf"\({markup.escape(tex)}\)" for tex in assumptions_of(record))
     assumed = say("Assumed: {taken}.", taken=taken)
     below = f'<div class="derivation-assumed" style="{_ASSUMED}">{assumed}</div>' if taken else ""
     if also := notation.html_words(record.get("also", "")):

@@ -150,14 +150,15 @@ def derivation_tex(record: dict[str, Any], encode: Encode, say: Callable[..., st
     body += [rf"\derivationleft{{{breakable(display.tex_of(first))}}}"]
     for line in rest:
         right = breakable(f"{display.relation_of(line)} {display.tex_of(line)}")
-        body.append(rf"\derivationline{{{right}}}{{{words(display.reason_of(line), encode)}}}")
+        body.append(rf"\derivationline{{{right}}}{{{words(display.reason_of(line, say), encode)}}}")
     if taken := display.assumptions_of(record):
-        listed = "; ".join(rf"\longformula{{{breakable(tex)}}}" for tex in taken)
+        listed = say("; ").join(rf"\longformula{{{breakable(tex)}}}" for tex in taken)
         body.append(used("assumed", say("Assumed: {taken}.", taken=listed)))
     if also := record.get("also"):
         body.append(used("assumed", words(also, encode)))
     mistakes = record["mistakes"]
-    wrong = [rf"{words(m['name'], encode)}: \longformula{{{breakable(display.tex_of(m))}}}" for m in mistakes]
+    named = [(words(m["name"], encode), rf"\longformula{{{breakable(display.tex_of(m))}}}") for m in mistakes]
+    wrong = [say("{one}: {other}", one=one, other=other) for one, other in named]
     if wrong:
         told = f" {wrong[0]}" if len(wrong) == 1 else f"\n{items(wrong)}"
         body.append(used("mistakes", f"{say(display.heading_of(mistakes))}:{told}"))

@@ -130,10 +130,10 @@ def html(exercise: Exercise, number: int, *, folds: bool = True, say: Say = str.
         sign, reason = "", ""
         if line is not exercise.lines[0]:
             sign = f"{display.relation_of(line)} "
-            reason = f' <span class="reason">{notation.html_words(display.reason_of(line))}</span>'
+            reason = f' <span class="reason">{notation.html_words(display.reason_of(line, say))}</span>'
         rows.append(f'<li><span class="formula">{_typeset(sign + display.tex_of(line))}</span>{reason}</li>')
     name = notation.html_words(exercise.name) or say("A derivation")
-    taken = "; ".join(rf"\({markup.escape(tex)}\)" for tex in _assumptions(exercise))
+    taken = say("; ").join(rf"\({markup.escape(tex)}\)" for tex in _assumptions(exercise))
     below = f'<p class="wrong-line-assumed">{say("Assumed: {taken}.", taken=taken)}</p>' if taken else ""
     if folds:
         below += '<p class="wrong-line-said" role="status"></p>'  # what the script says has its room from the beginning
@@ -174,9 +174,9 @@ def tex(exercise: Exercise, number: int, encode: Encode = str, say: Say = str.fo
     body += [rf"\derivationleft{{{breakable(display.tex_of(first))}}}"]
     for k, line in enumerate(rest, start=2):
         right = breakable(f"{display.relation_of(line)} {display.tex_of(line)}")
-        body.append(rf"\derivationline{{{right}}}{{{words(display.reason_of(line), encode)}\quad ({k})}}")
+        body.append(rf"\derivationline{{{right}}}{{{words(display.reason_of(line, say), encode)}\quad ({k})}}")
     if taken := _assumptions(exercise):
-        listed = "; ".join(rf"\longformula{{{breakable(one)}}}" for one in taken)
+        listed = say("; ").join(rf"\longformula{{{breakable(one)}}}" for one in taken)
         body.append(used("assumed", say("Assumed: {taken}.", taken=listed)))
     return "\n".join(["", r"\begin{bookderivation}", *body, r"\end{bookderivation}", ""])
 
