@@ -123,7 +123,8 @@ def speak(page: BeautifulSoup, words: Words) -> tuple[list[str], list[str]]:
             if name in element.attrs and (element.name != "meta" or element.get("name") == "description"):
                 element[name] = said(str(element[name]))
         name_of_a_term = element.name == "dt" and "glossary" in (element.parent or element).get_attribute_list("class")
-        choice = element.name == "option" and not element.has_attr("value")  # a field knows its answers as they are
+        # A field knows its answers as they are.
+        choice = element.name == "option" and not element.has_attr("value") and element.find_parent(class_="answer")
         if name_of_a_term or choice or element.name in _QUIET:
             return
         if _QUIET_CLASSES.intersection(element.get_attribute_list("class")):

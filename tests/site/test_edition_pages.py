@@ -17,6 +17,7 @@ from conftest import SITE
 from edition import catalogue
 from edition.joined import Words, left_in_english
 from playwright.sync_api import Browser, Page
+from practice import answers
 from search import engine, unpacked
 from search.documents import asked_of
 from test_search import ASK, questions
@@ -110,6 +111,32 @@ def names_the_other(page: BeautifulSoup, here: str, there: str, code: str) -> No
     name = here.removeprefix(f"{FOLDER}/")
     assert alternates.keys() == {"en", CODE}
     assert alternates["en"].endswith(f"/{name}.html") and alternates[CODE].endswith(f"/{FOLDER}/{name}.html")
+
+
+@pytest.mark.parametrize("folder", [".", FOLDER])
+def test_every_choice_has_one_right_answer(site, folder):
+    count = 0
+    for path in sorted((site / folder / "chapters").rglob("*.html")):
+        for form in re.findall(r'<form class="answer".*?</form>', path.read_text(encoding="utf-8"), re.DOTALL):
+            field = check.parse(form)
+            known = json.loads(str(field.form["data-answer"]))
+            options = [option.get_text() for option in field.select("option:not([value])")]
+            right = [option for option in options if answers.digest(known["salt"], option) in known["right"]]
+            assert len(right) == bool(options), (path.name, options)
+            count += bool(options)
+    assert count > 20
+
+
+def test_a_date_is_a_date_and_nothing_else_is():
+    words = Words(catalogue.of_words(ROOT, LANGUAGE))
+    assert words("28 November 2026") == "2026 年 11 月 28 日"
+    assert [words(said) for said in ("p + q", "W_K = W_Q", "a b c", "28 2026 1")] == [None] * 4
+
+
+def test_only_dates_have_a_year_a_month_and_a_day(site):
+    for path in (site / FOLDER).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"[^\d\s] 年 |\b(?!\d+ 月)\S+ 月 ", text), path
 
 
 def test_a_page_that_lost_a_formula_is_noticed():
