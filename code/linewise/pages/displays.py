@@ -118,15 +118,16 @@ class Draw(SphinxPostTransform):
 
 def links_of(claim: Claim, addresses: Mapping[str, str]) -> str:
     """Return the links from a card to its entry in the ledger, and to its sentence in the coverage, where they are."""
-    links = []
+    links, say = [], claim.conventions.say
     if "ledger" in addresses:
-        links.append(f'<a href="{addresses["ledger"]}#{ledger_pages.entry_id(claim)}">in the ledger</a>')
+        address = f"{addresses['ledger']}#{ledger_pages.entry_id(claim)}"
+        links.append(f'<a href="{address}">{say("in the ledger")}</a>')
     if "coverage" in addresses and not claim.is_own:
         target = f"{addresses['coverage']}#coverage-{claim.section.replace('.', '-')}"
-        say = claim.conventions.say
         said = say("{section}, sentence by sentence", section=claim.conventions.place(claim.section))
         links.append(f'<a href="{target}">{said}</a>')
-    return f'<p class="claim-links">This claim {", ".join(links)}</p>' if links else ""
+    said = say("This claim {links}", links=say(", ").join(links))
+    return f'<p class="claim-links">{said}</p>' if links else ""
 
 
 def read(app: Sphinx, docname: str, source: list[str]) -> None:
