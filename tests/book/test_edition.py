@@ -271,7 +271,7 @@ def test_the_words_that_a_claim_turns_on_are_kept(message, said, word):
 
 def test_words_are_put_into_the_other_language_and_a_stranger_is_not():
     words = Words(catalogue.of_words(ROOT, LANGUAGE))
-    assert words("More in") == "详见" and words("(12 min);") == "（12 分钟）；"
-    assert words("A title of nobody (5.1.5/hard: amended)") == "（5.1.5/hard：需修正）"
+    assert words("Table of contents") == "目录" and words("(12 min)") == "（12 分钟）"
+    assert words("5.1.5/hard: amended;") == "5.1.5/hard：需修正；"
     assert words("Nobody has translated this") is None
     assert words("请把本页 5.1 放在教材旁边") is None
