@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from docutils import nodes
 from mathematics import plain_node, plain_text
+from pages.plain_notebooks import authors
 from reference.notation import PAGE as NOTATION
 from reference.notation import Symbol, read_symbols
 from reference.terms import PAGE as GLOSSARY
@@ -24,6 +25,7 @@ from sphinx.application import Sphinx
 from linewise.conventions import conventions_of
 from linewise.ledger.coverage import anchor_of, tags_of
 from linewise.pages.ledger_pages import book_of
+from linewise.pages.read_along import MARK
 
 #: Pages that are lists of what is found by name: of these only the page itself is a part.
 LISTS = re.compile(r"ledger(?:/.*)?|errata|coverage|formulas|references|gallery.*|reference/.*")
@@ -131,7 +133,7 @@ def parts(app: Sphinx, page: str, doctree: nodes.document, asked: Mapping[str, S
         if title == say("References"):
             continue
         inside = list(own(section))
-        said = list(paragraphs(inside))
+        said = list(paragraphs(app, inside))
         above = " / ".join(heading(one) for one in ancestors(section))
         ids: set[str] = set()
         for node in inside:
@@ -174,12 +176,37 @@ def own(section: nodes.Element) -> Iterator[nodes.Element]:
             yield from own(child)
 
 
-def paragraphs(inside: list[nodes.Element]) -> Iterator[str]:
+def paragraphs(app: Sphinx, inside: list[nodes.Element]) -> Iterator[str]:
     """Yield the paragraphs, formulas and rows among the elements of a section as plain text."""
     for node in inside:
         whole = isinstance(node, nodes.TextElement) and not isinstance(node.parent, nodes.TextElement)
-        if whole and (text := " ".join(plain_node(node).split())):
+        if whole and (text := " ".join(plain_node(as_read(app, node)).split())):
             yield text
+
+
+def as_read(app: Sphinx, node: nodes.Element) -> nodes.Element:
+    """Return a copy of a text as it is read: works by their authors, figures by their numbers, and no marks."""
+    copy = node.deepcopy()
+    for link in list(copy.findall(nodes.Element)):
+        if {MARK, "claim-link"} & set(link.get("classes", ())) and link.parent is not None:
+            link.parent.remove(link)
+        elif isinstance(link, addnodes.pending_xref) and (said := _said_of(app, link)):
+            link.parent.replace(link, nodes.Text(said))
+    return copy
+
+
+def _said_of(app: Sphinx, link: addnodes.pending_xref) -> str:
+    """Return what a link to works or to a figure will say; "" for others."""
+    if link["refdomain"] == "cite":
+        works = app.env.get_domain("cite").bibdata.data.entries  # type: ignore[attr-defined]
+        found = [works[key.strip()] for key in link["reftarget"].split(",") if key.strip() in works]
+        return ", ".join(f"{authors(work)} ({work.fields['year']})" for work in found)
+    if link["reftype"] == "numref":
+        page, anchor, _ = app.env.get_domain("std").labels.get(link["reftarget"], ("", "", ""))  # type: ignore[attr-defined]
+        number = app.env.toc_fignumbers.get(page, {}).get("figure", {}).get(anchor)
+        say = conventions_of(app.srcdir).say
+        return say("Figure {number}", number=".".join(map(str, number))) if number else ""
+    return ""
 
 
 # --- what has a name ---------------------------------------------------------------------------------
