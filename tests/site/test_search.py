@@ -194,7 +194,7 @@ def test_the_answers_of_the_questions_are_there(site):
 
 @pytest.mark.parametrize("folder", [".", "zh"])
 def test_results_say_what_a_reader_reads(site, folder):
-    """Works by their authors, figures by their numbers, and no marks of verdicts: no name that a source has for them."""
+    """Works by their authors, figures by their numbers, and no marks: no name that only the sources know."""
     data = unpacked((site / folder / "_static" / "finding-data.js").read_text(encoding="utf-8"))
     shown = [about for kind, _, about, *_ in data["documents"] if kind == "Part"]
     inner = re.compile(r"\b[a-z]+(?:19|20)\d\d[a-z]+\b|\bfig-[a-z]+|\b(?:report|article|note|5\.[15](?:\.\d)?)/[a-z]+")
