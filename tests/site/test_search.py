@@ -148,7 +148,8 @@ def test_chinese_is_read_in_both_scripts_by_other_names_and_past_a_slip(look):
     assert set(look("特征值")["words"]) <= set(look("本征值")["words"]), "a name of Taiwan or of physics"
     assert look("特证值")["read"] == [["特证值", "特征值"]]
     assert look("特证值")["found"] == look("特征值")["found"]
-    assert look("表达啥")["read"] == [], "the last character may be a word of its own"
+    assert look("什么是有效置？")["read"] == [["有效置", "有效秩"]]
+    assert look("表达啥")["read"] == [], "and the book has a word 表达力"
 
 
 def test_a_term_leads_first_to_where_it_is_introduced(look):

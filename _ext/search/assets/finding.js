@@ -227,15 +227,15 @@ const Finding = {
         return found;
     },
 
-    /* The name with which a text begins, but for one character inside it with which the book writes nothing: 特证值 is
-       特征值. Of the first and the last character the rest is too often a word of its own. */
+    /* The name with which a text begins, but for one character with which the book writes nothing: 特证值 is 特征值. It
+       stands inside the name, or the text ends with it: elsewhere it is too often part of another word. */
     slip(text) {
         for (const name of Finding.chinese.keys()) {
             const apart = [...name].flatMap((sign, k) => (sign === text[k] ? [] : [k]));
-            if (name.length > text.length || apart.length !== 1) continue;
-            const inside = apart[0] > 0 && apart[0] < name.length - 1;
-            const pairs = Finding.pairs(text.slice(apart[0] - 1, apart[0] + 2));
-            if (inside && !pairs.some((pair) => Finding.vocabulary.has(pair))) return name;
+            if (name.length < 3 || name.length > text.length || apart.length !== 1) continue;
+            const [at] = apart, last = at === name.length - 1;
+            if (at === 0 || (last && text.length > name.length) || Finding.stop.has(text[at])) continue;
+            if (!Finding.pairs(text.slice(at - 1, last ? at + 1 : at + 2)).some((pair) => Finding.vocabulary.has(pair))) return name;
         }
         return undefined;
     },
