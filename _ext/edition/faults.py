@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from markdown_it import MarkdownIt
 
@@ -27,6 +28,7 @@ _HALF = re.compile(rf"(?<=[{HAN}])[,;:?!()]|[,;:?!()](?=[{HAN}])|(?<=[{HAN}])\.(
 _NO_BEGIN = "，。、；：？！）》」』”’"
 #: A formula, or the mark in its place, that touches a Han character.
 _TOUCHES = re.compile(rf"[{HAN}]\$|\$[{HAN}]")
+_MARKDOWN = MarkdownIt("commonmark")
 #: Words of a source, which are written as the source writes them.
 _QUOTED = re.compile(r"“[^”]*”")
 
@@ -49,7 +51,7 @@ def _numbers(text: str) -> list[str]:
 def _marks(text: str) -> list[str]:
     """Return the kinds of marks that a browser would show: bold, italic, code."""
     plain = _FORMULA.sub("x", _ROLE.sub("x", text))
-    tokens = MarkdownIt("commonmark").parseInline(plain)[0].children or []
+    tokens = _MARKDOWN.parseInline(plain)[0].children or []
     return [token.type for token in tokens if token.type in ("strong_open", "em_open", "code_inline", "link_open")]
 
 
@@ -69,6 +71,12 @@ def words_of(text: str) -> str:
     for pattern in (_FILLED, _FORMULA, _ROLE, _CODE):
         text = pattern.sub(" ", text)
     return re.sub(r"[*_\[\]]", "", _TARGET.sub("]", text))
+
+
+@cache
+def _finder(pattern: str) -> re.Pattern[str]:
+    """Return what finds a pattern as a word."""
+    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE)
 
 
 def faults(
@@ -95,6 +103,6 @@ def faults(
     english, words = words_of(message), words_of(said).lower()
     for table, kind in ((terms, "the term"), (logic, "the word")):
         for pattern, names in table.items():
-            found = re.search(rf"(?<![\w-])(?:{pattern})(?![\w-])", english, re.IGNORECASE)
+            found = _finder(pattern).search(english)
             if found and not any(name.lower() in words for name in names):
                 yield f"{kind} {found[0]!r}: expected one of {', '.join(names)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ class Rules(NamedTuple):
     logic: Names
 
 
+@cache
 def rules_of(root: Path, language: str) -> Rules:
     """Return the rules of a language."""
     found = yaml.safe_load((root / catalogue.FOLDER / language / "rules.yml").read_text(encoding="utf-8"))
@@ -36,12 +38,18 @@ def rules_of(root: Path, language: str) -> Rules:
     return Rules(terms, found["logic"])
 
 
+@cache
+def asked(root: Path, language: str) -> dict[str, dict[str, list[str]]]:
+    """Return what is asked of the pages in a language."""
+    return asked_of(root / catalogue.FOLDER / language)
+
+
 def faults_of(root: Path, language: str, page: str) -> Iterator[str]:
     """Yield what is wrong with the translation of a page, message by message, and with what is asked of the page."""
     terms, logic = rules_of(root, language)
     translation = catalogue.of_page(root, language, page)
     titles = {plain(said) for said in translation.known.values()}
-    for title in asked_of(root / catalogue.FOLDER / language).get(page, {}):
+    for title in asked(root, language).get(page, {}):
         if translation.complete and title not in titles:
             yield f"{page}: no section {title!r}, of which {ASKED} asks"
     for message, said in translation.known.items():

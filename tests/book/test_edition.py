@@ -105,7 +105,7 @@ def test_a_message_that_has_changed_is_stale_and_its_page_is_english_again(tmp_p
 
 def test_a_question_that_is_asked_of_no_section_is_named(monkeypatch):
     title = catalogue.of_page(ROOT, LANGUAGE, "read/note").known["The note on low rank, paragraph by paragraph"]
-    monkeypatch.setattr(rules, "asked_of", lambda folder: {"read/note": {title: ["好吗"], "没有": ["呢"]}})
+    monkeypatch.setattr(rules, "asked", lambda root, language: {"read/note": {title: ["好吗"], "没有": ["呢"]}})
     [fault] = rules.faults_of(ROOT, LANGUAGE, "read/note")
     assert fault == "read/note: no section '没有', of which asked.yml asks"
 
