@@ -179,7 +179,8 @@ def own(section: nodes.Element) -> Iterator[nodes.Element]:
 def paragraphs(app: Sphinx, inside: list[nodes.Element]) -> Iterator[str]:
     """Yield the paragraphs, formulas and rows among the elements of a section as plain text."""
     for node in inside:
-        whole = isinstance(node, nodes.TextElement) and not isinstance(node.parent, nodes.TextElement)
+        inner = isinstance(node.parent, (nodes.TextElement, addnodes.pending_xref))
+        whole = isinstance(node, nodes.TextElement) and not inner
         if whole and (text := " ".join(plain_node(as_read(app, node)).split())):
             yield text
 
