@@ -19,8 +19,9 @@ from . import files
 FOLDER = "lang"
 #: The catalogue of the words that no page holds: what programs, templates and scripts write into pages.
 WORDS = "words"
-#: The catalogues of what scripts write into pages, and of the templates of the engine's sentences.
-SCRIPTS, ENGINE = "scripts", "engine"
+#: The catalogues of what scripts write into pages, of the templates of the engine's sentences, and of the words in
+#: pictures.
+SCRIPTS, ENGINE, LABELS = "scripts", "engine", "labels"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def pages_of(root: Path, language: str) -> list[str]:
     """Return the pages that have a catalogue, in the order of their names."""
     folder = root / FOLDER / language
     names = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.po"))
-    return [name for name in names if name not in (WORDS, SCRIPTS, ENGINE)]
+    return [name for name in names if name not in (WORDS, SCRIPTS, ENGINE, LABELS)]
 
 
 def read(path: Path, wanted: list[str]) -> Translation:

@@ -24,6 +24,7 @@ from linewise.ledger import card
 from linewise.pages.displays import DRAWS
 
 from .blocks import says_something, translated
+from .labels import SAYS, SVG, explained
 
 #: A message in, the same message in the other language out.
 Translate = Callable[[str], str]
@@ -78,8 +79,17 @@ def in_formulas(text: str, words: Mapping[str, str]) -> str:
     return re.sub(r"\\text\{([^{}]*)\}", said, text)
 
 
-def in_language(path: Path, translation: Translate, words: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the text of a file with its messages translated; `words` are those of formulas (see `in_formulas`)."""
+def in_language(
+    path: Path,
+    translation: Translate,
+    words: Mapping[str, str] = MappingProxyType({}),
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the text of a file with its messages translated.
+
+    words : those of formulas (see `in_formulas`), and what a caption says before the words of its picture.
+    labels : the words in pictures, by their English ones.
+    """
     text = path.read_text(encoding="utf-8")
 
     def translate(message: str) -> str:
@@ -88,7 +98,7 @@ def in_language(path: Path, translation: Translate, words: Mapping[str, str] = M
     if path.suffix == ".md":
         return in_formulas(translated(text, translation), words)
     if path.suffix == ".ipynb":
-        return _notebook(json.loads(text), translate, words)
+        return _notebook(json.loads(text), translate, words, labels)
     table = yaml.load(text, Loader=TABLES)
     for holder, key in [place for place in _places(path.name, table) if place[0][place[1]]]:
         if path.name in _LINES:
@@ -163,7 +173,9 @@ def _lines(text: str, between: str, columns: tuple[int, ...], translate: Transla
 # --- notebooks ------------------------------------------------------------------------------------
 
 
-def _notebook(notebook: dict[str, Any], translate: Translate, words: Mapping[str, str]) -> str:
+def _notebook(
+    notebook: dict[str, Any], translate: Translate, words: Mapping[str, str], labels: Mapping[str, str]
+) -> str:
     named: dict[str, str] = {}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
@@ -172,6 +184,8 @@ def _notebook(notebook: dict[str, Any], translate: Translate, words: Mapping[str
         elif cell["cell_type"] == "code":
             for holder, key in _described(cell):
                 holder[key] = translate(holder[key])
+                if key == "caption" and (told := explained(picture_of(cell), labels)):
+                    holder[key] = holder[key].rstrip() + words[SAYS].format(words=told)
             for record in _records(cell):
                 named |= _record(record, translate, words)
     for record in (record for cell in notebook["cells"] for record in _records(cell)):
@@ -179,6 +193,11 @@ def _notebook(notebook: dict[str, Any], translate: Translate, words: Mapping[str
             if "derivation" in evidence:
                 evidence["derivation"] = named.get(evidence["derivation"], evidence["derivation"])
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def picture_of(cell: Mapping[str, Any]) -> str:
+    """Return the picture that a cell has drawn; "" where it has drawn none."""
+    return "".join("".join(output.get("data", {}).get(SVG, "")) for output in cell.get("outputs", ()))
 
 
 def _described(cell: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:

@@ -49,6 +49,7 @@ def write(root: Path, language: str, target: Path) -> list[str]:
     known = catalogue.of_words(root, language) | catalogue.of_words(root, language, catalogue.ENGINE)
     if GALLERY in finished:
         known |= catalogue.of_page(root, language, GALLERY).known
+    labels = catalogue.of_words(root, language, catalogue.LABELS)
     write_conventions(target / CONVENTIONS, known)
     conventions = conventions_of(target)
     named: dict[str, str] = {}
@@ -58,7 +59,7 @@ def write(root: Path, language: str, target: Path) -> list[str]:
             where = source.relative_to(root)
             if where.parts[0] not in (*FOLDERS, where.name):  # below a link: its messages are among the phrases
                 continue
-            text = files.in_language(source, translation, known)
+            text = files.in_language(source, translation, known, labels)
             if source.suffix == ".ipynb":
                 named |= files.digests(source.read_text(encoding="utf-8"), text)
                 text = files.drawn_again(text, conventions)

@@ -11,6 +11,7 @@ import pytest
 from edition import blocks, catalogue, files, rules, scripts, tree
 from edition.faults import faults
 from edition.joined import Words
+from edition.labels import labels
 from search.documents import ASKED, asked_of
 
 from linewise.derive import display
@@ -79,7 +80,7 @@ def test_a_message_that_has_changed_is_stale_and_its_page_is_english_again(tmp_p
     shutil.copytree(ROOT / "read", tmp_path / "read")
     shutil.copytree(ROOT / "chapters" / "sources", tmp_path / "chapters" / "sources")
     shutil.copytree(ROOT / catalogue.FOLDER / LANGUAGE / "read", tmp_path / catalogue.FOLDER / LANGUAGE / "read")
-    for name in (catalogue.WORDS, catalogue.SCRIPTS, catalogue.ENGINE):
+    for name in (catalogue.WORDS, catalogue.SCRIPTS, catalogue.ENGINE, catalogue.LABELS):
         shutil.copy(catalogue.path_of(ROOT, LANGUAGE, name), tmp_path / catalogue.FOLDER / LANGUAGE)
     for name in ("_config.yml", "linewise.yml", "kernel.json"):
         shutil.copy(ROOT / name, tmp_path)
@@ -113,6 +114,40 @@ def test_a_question_that_is_asked_of_no_section_is_named(monkeypatch):
 def test_a_page_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="expected one of the book, such as read/note, got 'read/nothing'"):
         files.source_of(ROOT, "read/nothing")
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+LABELS = catalogue.of_words(ROOT, LANGUAGE, catalogue.LABELS)
+
+
+@pytest.mark.parametrize("notebook", [p for p in SOURCES if p.suffix == ".ipynb"], ids=lambda p: p.stem)
+def test_every_word_in_a_picture_is_known(notebook):
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    said = {one for cell in cells if cell["cell_type"] == "code" for one in labels(files.picture_of(cell))}
+    assert said - LABELS.keys() == set(), f"lang/{LANGUAGE}/labels.po: a name stays as it is"
+
+
+def test_labels_keep_their_places():
+    assert [one for one, other in LABELS.items() if one.count("…") != other.count("…")] == []
+    used = {
+        one
+        for notebook in SOURCES
+        if notebook.suffix == ".ipynb"
+        for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        for one in labels(files.picture_of(cell))
+    }
+    assert LABELS.keys() <= used, "of pictures that are not there any more"
+
+
+def test_a_caption_tells_the_words_of_its_picture_and_the_picture_stays():
+    words = catalogue.of_words(ROOT, LANGUAGE)
+    source = ROOT / "chapters" / "operator" / "saturation.ipynb"
+    before = json.loads(source.read_text(encoding="utf-8"))["cells"]
+    after = json.loads(files.in_language(source, lambda message: message, words, LABELS))["cells"]
+    told = [cell["metadata"]["mystnb"]["figure"]["caption"] for cell in after if files.picture_of(cell)]
+    assert told and all("图中文字：“" in caption for caption in told)
+    assert [files.picture_of(cell) for cell in after] == [files.picture_of(cell) for cell in before]
 
 
 # --- notebooks and tables ------------------------------------------------------------------------
