@@ -22,6 +22,7 @@ from linewise.derive import display
 from linewise.kernel.record import digest
 from linewise.ledger import card
 from linewise.pages.displays import DRAWS
+from linewise.pages.read_along import cells, picture_in
 
 from .blocks import says_something, translated
 from .labels import SAYS, SVG, explained
@@ -44,6 +45,10 @@ _ROWS = {
     "routes.yml": ("name", "says"),
     "play.yml": ("alt", "caption", "on_paper"),
 }
+#: A picture of a chapter that a page shows again, with its own words below it.
+_AGAIN = re.compile(
+    r"(?P<block>^(?P<fence>:{3,})\{from-chapter\} (?P<page>\S+) (?P<name>\S+)\n.*?)(?P<end>\n(?P=fence)$)", re.M | re.S
+)
 #: Tables of lines: what stands between the columns, and the columns that say something.
 _LINES = {"glossary.yml": (" | ", (2,)), "notation.yml": (" ; ", (2, 3))}
 
@@ -96,7 +101,7 @@ def in_language(
         return in_formulas(translation(message), words)
 
     if path.suffix == ".md":
-        return in_formulas(translated(text, translation), words)
+        return _told_again(in_formulas(translated(text, translation), words), path.parents[1], words, labels)
     if path.suffix == ".ipynb":
         return _notebook(json.loads(text), translate, words, labels)
     table = yaml.load(text, Loader=TABLES)
@@ -109,6 +114,17 @@ def in_language(
     if path.name.endswith(".answers.yml"):
         _choose(table, translate)
     return yaml.safe_dump(table, allow_unicode=True, sort_keys=False, width=1000)
+
+
+def _told_again(text: str, root: Path, words: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """Return a page in which the pictures of chapters that it shows again have their words told."""
+
+    def told(found: re.Match[str]) -> str:
+        picture = picture_in(cells(root, found["page"]), found["name"]) if labels else None
+        said = explained(picture[0], labels) if picture else ""
+        return found["block"] + (words[SAYS].format(words=said) if said else "") + found["end"]
+
+    return _AGAIN.sub(told, text)
 
 
 def messages(root: Path, page: str) -> list[str]:

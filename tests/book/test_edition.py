@@ -150,6 +150,15 @@ def test_a_caption_tells_the_words_of_its_picture_and_the_picture_stays():
     assert [files.picture_of(cell) for cell in after] == [files.picture_of(cell) for cell in before]
 
 
+def test_a_picture_that_is_shown_again_has_its_words_told_again():
+    words = catalogue.of_words(ROOT, LANGUAGE)
+    source = ROOT / "read" / "note.md"
+    before = source.read_text(encoding="utf-8")
+    after = files.in_language(source, lambda message: message, words, LABELS)
+    assert after.count("图中文字：“") == before.count("{from-chapter}") > 3
+    assert files.in_language(source, lambda message: message, words) == before
+
+
 # --- notebooks and tables ------------------------------------------------------------------------
 
 
