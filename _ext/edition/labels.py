@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-#: The kind of a stored picture that has words.
-SVG = "image/svg+xml"
 #: What a caption says before the words, in the catalogue of words.
 SAYS = "In the picture: {words}."
+#: The kind of a stored picture that has words.
+SVG = "image/svg+xml"
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 _FORMULA = re.compile(r"\$[^$]*\$")
 _NUMBER = re.compile(r"(?<![A-Za-z\d])[-−+]?\d[\d.,]*(?:e[-+]?\d+)?%?")

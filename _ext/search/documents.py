@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 from docutils import nodes
+from edition.labels import SAYS
 from mathematics import plain_node, plain_text
 from pages.plain_notebooks import authors
 from reference.notation import PAGE as NOTATION
@@ -177,11 +178,15 @@ def own(section: nodes.Element) -> Iterator[nodes.Element]:
 
 
 def paragraphs(app: Sphinx, inside: list[nodes.Element]) -> Iterator[str]:
-    """Yield the paragraphs, formulas and rows among the elements of a section as plain text."""
+    """Yield the paragraphs, formulas and rows among the elements of a section as plain text.
+
+    The words of a picture, which end a caption of an edition, would be found wherever an axis has that name.
+    """
+    told = conventions_of(app.srcdir).say(SAYS, words="\0").partition("\0")[0]
     for node in inside:
         inner = isinstance(node.parent, (nodes.TextElement, addnodes.pending_xref))
         whole = isinstance(node, nodes.TextElement) and not inner
-        if whole and (text := " ".join(plain_node(as_read(app, node)).split())):
+        if whole and (text := " ".join(plain_node(as_read(app, node)).split()).partition(told)[0]):
             yield text
 
 
