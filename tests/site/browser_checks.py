@@ -308,12 +308,16 @@ def tab_stops_in_math(page: Page) -> list[str]:
 
 
 def leave_only_figures(page: Page) -> int:
-    """Take everything else out of the article, so that pictures of the figures are quick; return how many there are."""
+    """Take everything else out of the article and unfold what is left, so that pictures of the figures are quick.
+
+    Returns how many figures there are.
+    """
     return int(
         page.evaluate("""() => {
             const figures = [...document.querySelectorAll("figure:not(.interactive)")];
             const kept = (e) => figures.some((figure) => e.contains(figure) || figure.contains(e));
             for (const e of document.querySelectorAll("article.bd-article *")) if (!kept(e)) e.remove();
+            for (const folded of document.querySelectorAll("article.bd-article details")) folded.open = true;
             return figures.length;
         }""")
     )
@@ -331,6 +335,9 @@ def glaring_figures(page: Page, most: float = 0.04) -> list[str]:
     for name, *box in boxes:
         left, top, right, bottom = (max(0, round(edge)) for edge in box)
         pixels = whole[top:bottom, left:right]
+        if not pixels.size:
+            problems.append(f"{name}: its place, {box}, lies outside of the picture of the page")
+            continue
         edge = np.concatenate([pixels[2, :], pixels[-3, :], pixels[:, 2], pixels[:, -3]])
         off = float(np.median(np.abs(edge - wanted).max(axis=1)))
         if off > most:
