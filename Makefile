@@ -46,16 +46,13 @@ SITE := chapters read ledger guide gallery reference code linewise.yml kernel.js
 OTHER := $(if $(filter-out en,$(LANGUAGE)),.$(LANGUAGE))
 
 .DEFAULT_GOAL := help
-.PHONY: help book edition translate test due chapter pdf epub release figures serve lab lint format clean execute kernel bench mutants lock environment notebooks site tests hooks links
+.PHONY: help book chinese edition translate test due chapter pdf epub release figures serve lab lint format clean execute kernel bench mutants lock environment notebooks site tests hooks links
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
 book: environment ## make the environment, execute every notebook, build the site into _build/html (LANGUAGE=zh_CN: in Chinese too)
-	@+$(MAKE) --no-print-directory -j2 notebooks site # the site needs one core for a part of the time
-ifeq ($(LANGUAGE),zh_CN)
-	@+$(MAKE) --no-print-directory edition
-endif
+	@+$(MAKE) --no-print-directory -j3 notebooks $(if $(OTHER),edition,site) # a site needs one core for a part of the time
 	@echo "The book is in _build/html/index.html (make serve: http://localhost:$(PORT))"
 
 test: lint tests ## prove all of it: lint, notebooks, package, figures, ledger, site (ALL=1: every test)
@@ -152,9 +149,14 @@ site:
 	  --remove _build/html _build/.doctrees _build/jupyter_execute -- \
 	  $(JUPYTER_BOOK) build . -W -n --keep-going -q
 
-edition: site
-	@$(RUN) tools/stamps.py edition --inputs $(SITE) lang tools/translate.py --output _build/html/zh/intro.html \
+chinese:
+	@$(RUN) tools/stamps.py chinese --inputs $(SITE) lang tools/translate.py --output _build/zh_CN/_build/html/intro.html \
 	  --remove _build/zh_CN -- $(VPYTHON) tools/translate.py build
 
-tests: book edition
+edition: site chinese
+	@$(RUN) tools/stamps.py edition --inputs $(SITE) lang tools/translate.py --output _build/html/zh/intro.html \
+	  -- $(VPYTHON) tools/translate.py join
+
+tests: LANGUAGE := zh_CN
+tests: book
 	@$(RUN) tools/due_tests.py --jobs $(JOBS) $(if $(ALL),--all)

@@ -1,13 +1,14 @@
-"""Work on the other edition: ``python tools/translate.py merge [PAGES]``, ``check [PAGES]`` and ``build``.
+"""Work on the other edition: ``python tools/translate.py merge [PAGES]``, ``check [PAGES]``, ``build`` and ``join``.
 
 ``merge`` writes the catalogues anew (`edition.catalogue`) and lists what is missing or stale; a page that is named and
 has no catalogue gets one. ``check`` says what is wrong with the translations that there are (`edition.faults`).
-``build`` writes the edition into the built site, and joins both (`edition.joined`).
+``build`` builds the edition by itself, and ``join`` puts it into the built site (`edition.joined`).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ from reference.terms import read_glossary  # noqa: E402
 from linewise.conventions import conventions_of  # noqa: E402
 
 LANGUAGES = ("zh_CN",)
+#: Names the pages of an edition that was built, in its folder.
+FINISHED = "finished.json"
 
 
 def merge(language: str, pages: Sequence[str]) -> int:
@@ -46,19 +49,19 @@ def check(language: str, pages: Sequence[str]) -> int:
 
 
 def build(language: str) -> int:
-    """Build the edition."""
+    """Build the edition by itself, and note which pages it has."""
     folder = ROOT / "_build" / language
     finished = tree.write(ROOT, language, folder / "source")
+    (folder / FINISHED).write_text(json.dumps(finished), encoding="utf-8")
     print(f"{language}: {len(finished)} pages")
     command = "from jupyter_book.cli.main import main; main()"
     asked = ["build", str(folder / "source"), "--path-output", str(folder), "-W", "-n", "--keep-going", "-q"]
-    if status := subprocess.run([sys.executable, "-c", command, *asked], check=False).returncode:
-        return status
-    return join(language, finished)
+    return subprocess.run([sys.executable, "-c", command, *asked], check=False).returncode
 
 
-def join(language: str, finished: Sequence[str]) -> int:
+def join(language: str) -> int:
     """Put the built edition into the site; say what its pages still say in English."""
+    finished = json.loads((ROOT / "_build" / language / FINISHED).read_text(encoding="utf-8"))
     own, site = (ROOT / "_build" / part / "html" for part in (f"{language}/_build", "."))
     known, in_scripts = (catalogue.of_words(ROOT, language, name) for name in (catalogue.WORDS, catalogue.SCRIPTS))
     known = names_that_stay() | known
@@ -85,7 +88,7 @@ def names_that_stay() -> dict[str, str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("merge", "check", "build"))
+    parser.add_argument("what", choices=("merge", "check", "build", "join"))
     parser.add_argument(
         "pages", nargs="*", metavar="PAGES", help="as _toc.yml names them (default: those with a catalogue)"
     )
@@ -96,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return merge(options.language, pages)
     if options.what == "check":
         return check(options.language, pages)
-    return build(options.language)
+    return build(options.language) if options.what == "build" else join(options.language)
 
 
 if __name__ == "__main__":
