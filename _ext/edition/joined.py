@@ -27,6 +27,7 @@ from search import packed, unpacked
 
 from . import scripts
 from .faults import HAN
+from .marks import close_up
 
 #: The folder of an edition in the site, its language as pages say it, and what the link to each edition says.
 FOLDERS = {"zh_CN": "zh"}
@@ -38,6 +39,8 @@ _SPOKEN = ("title", "aria-label", "alt", "placeholder", "content", "data-unit")
 _QUIET = {"script", "style", "math", "svg", "code", "pre", "kbd", "textarea"}
 _QUIET_CLASSES = {"bibtex-citation", "chapter-references", "citation", "dataframe", "api-link", "other-names"}
 _WORD = re.compile(r"[a-z]{3}")
+#: What says of a page what it is about.
+_DESCRIBES = {"description", "og:description"}
 #: What may be in English beside Chinese: a name in brackets, words that are quoted, and code.
 _GLOSS = re.compile(r"(?<=[（，、])[A-Za-z][\w ,.'’-]*(?=[）；，…]|$)|“[^”]*”|《[^》]*》|`[^`]*`")
 _SENTENCE = re.compile(r"(?<![\w-])[a-z][a-z'’-]{2,}(?:,? [a-z][a-z'’-]{2,})+(?![\w-])")
@@ -71,7 +74,11 @@ class Words:
         plain = " ".join(text.split())
         if (said := self.known.get(plain)) is not None:
             return said
-        for pattern, places, said in () if re.search(rf"[{HAN}]", plain) else self.filled:
+        begins = plain[0] if re.search(rf"[{HAN}]", plain) and re.match("[A-Z][a-z]", plain) else ""
+        fitting = self.filled if begins or not re.search(rf"[{HAN}]", plain) else ()
+        for pattern, places, said in fitting:
+            if begins and not pattern.pattern.startswith(begins):  # a name that is put into the language already
+                continue
             if found := pattern.fullmatch(plain):
                 parts = {name: self._part(found[name]) for name in places}
                 if None not in parts.values():
@@ -120,9 +127,12 @@ def speak(page: BeautifulSoup, words: Words) -> tuple[list[str], list[str]]:
     def visit(element: Tag) -> None:
         """Put what an element says into the other language, and what stands in it."""
         for name in _SPOKEN:
-            if name in element.attrs and (element.name != "meta" or element.get("name") == "description"):
+            if name in element.attrs and (element.name != "meta" or _DESCRIBES.intersection(element.attrs.values())):
                 element[name] = said(str(element[name]))
         name_of_a_term = element.name == "dt" and "glossary" in (element.parent or element).get_attribute_list("class")
+        if name_of_a_term:
+            for link in element.find_all("a", recursive=False):
+                visit(link)
         # A field knows its answers as they are.
         choice = element.name == "option" and not element.has_attr("value") and element.find_parent(class_="answer")
         if name_of_a_term or choice or element.name in _QUIET:
@@ -167,8 +177,8 @@ def parsed(html: str) -> BeautifulSoup:
     return BeautifulSoup(html, "html.parser")
 
 
-def only(page: BeautifulSoup, selector: str) -> Tag:
-    """Return the one element of a page that a selector finds."""
+def only(page: Tag, selector: str) -> Tag:
+    """Return the one element of a page, or of a part of it, that a selector finds."""
     [found] = page.select(selector)
     return found
 
@@ -180,13 +190,72 @@ def mark_latin(page: BeautifulSoup) -> None:
             element["class"] = " ".join([*filter(None, element.get_attribute_list("class")), "latin"]).strip()
 
 
-#: Pages whose sections are those of an alphabet: they have their own order, and their own ids.
-OWN_ORDER = ("reference/glossary",)
+#: The page whose sections are those of an alphabet: it has its own order, and its own ids.
+GLOSSARY = "reference/glossary"
+
+
+def same_chapters(page: BeautifulSoup, english: str, own: Path) -> None:
+    """Name the chapters in the glossary that the English page names: where a term is glossed, the author has decided.
+
+    own : the folder of the built edition. A gloss that a chapter has not is no goal there.
+    """
+    there = {str(dt["id"]): entry for entry in parsed(english).select("dd") for dt in _names_of(entry)}
+    for entry in page.select("dd:has(.gloss-chapters)"):
+        name = next(str(dt["id"]) for dt in _names_of(entry) if str(dt["id"]) in there and dt.get("lang") != "zh")
+        place = only(entry, ".gloss-chapters")
+        place.replace_with(only(there[name], ".gloss-chapters").extract())
+        for link in entry.select(".gloss-chapters a"):
+            path, _, anchor = str(link["href"]).partition("#")
+            target = own / dirname(GLOSSARY) / path
+            if f'id="{anchor}"' not in target.read_text(encoding="utf-8"):
+                link["href"] = path
+
+
+def _names_of(entry: Tag) -> list[Tag]:
+    """Return the names of an entry of the glossary, which stand before it."""
+    names = []
+    before = entry.find_previous_sibling()
+    while before is not None and before.name == "dt":
+        names.append(before)
+        before = before.find_previous_sibling()
+    return names
+
+
+def name_titles(page: BeautifulSoup, name: str, titles: Mapping[str, str]) -> None:
+    """Put the marks of a title around that of a chapter where it stands in a sentence.
+
+    titles : of each page, as `titles_of` has them.
+    """
+    for link in page.select("article :is(p, li, dd, td) a[href]"):
+        target = normpath(join(dirname(name), str(link["href"]).partition("#")[0])).removesuffix(".html")
+        said, around = _bare(link.get_text()), _bare((link.parent or link).get_text())
+        if titles.get(target) == said != around and not around.partition(said)[0].endswith("《"):
+            inner = link.find("span") or link
+            inner.insert(0, NavigableString("《"))
+            inner.append(NavigableString("》"))
+
+
+def _bare(text: str) -> str:
+    """Return a text without blanks, and without what marks an index where formulas are written as text."""
+    return re.sub(r"[\s_]", "", text)
+
+
+def titles_of(own: Path, pages: Sequence[str]) -> dict[str, str]:
+    """Return the titles of built chapters, without blanks."""
+    found = {}
+    for name in pages:
+        if name.startswith("chapters/"):
+            head = re.search(
+                r"<h1>((?:(?!<h1>).)*?)<a class=\"headerlink", (own / f"{name}.html").read_text(encoding="utf-8"), re.S
+            )
+            assert head is not None
+            found[name] = _bare(parsed(head[1]).get_text())
+    return found
 
 
 def same_ids(page: BeautifulSoup, english: str, name: str) -> dict[str, str]:
     """Give the sections of a page the ids that they have in English; return the new ids by the old ones."""
-    if name in OWN_ORDER:
+    if name == GLOSSARY:
         return {}
     here, there = page.select("article section[id]"), re.findall(r'<section\b[^>]*? id="([^"]+)"', english)
     if len(here) != len(there):
@@ -377,7 +446,7 @@ def join_editions(
     finished = [*finished, SEARCH]
     files = Files(site, own, folder, finished, in_scripts)
     font = book_font()
-    made = partial(_in_edition, site, own, files, words, language, base)
+    made = partial(_in_edition, site, own, files, words, titles_of(own, finished), language, base)
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as workers:
         pages = dict(zip(finished, workers.map(made, finished), strict=True))
     # What scripts write is on no page yet, and may come to any; the last word is that of the buttons that copy code.
@@ -403,14 +472,20 @@ class _Page(NamedTuple):
     left: list[str]
 
 
-def _in_edition(site: Path, own: Path, files: Files, words: Words, language: str, base: str, name: str) -> _Page:
+def _in_edition(
+    site: Path, own: Path, files: Files, words: Words, titles: Mapping[str, str], language: str, base: str, name: str
+) -> _Page:
     """Return a page as the site gets it, but for its fonts and the link to the other edition."""
     text = (own / f"{name}.html").read_text(encoding="utf-8")
     english = (site / f"{name}.html").read_text(encoding="utf-8")
     page = parsed(text.replace(f"{base}{name}.html", f"{base}{FOLDERS[language]}/{name}.html"))
     only(page, "html")["lang"] = CODES[language]
     changed = same_ids(page, english, name)
+    if name == GLOSSARY:
+        same_chapters(page, english, own)
     left = left_in_english(page, words, english)
+    name_titles(page, name, titles)
+    close_up(page)
     mark_latin(page)
     files.led(page, name)
     return _Page(page.decode(formatter=InOrder()), changed, list(dict.fromkeys(left)))

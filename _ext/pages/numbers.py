@@ -15,11 +15,16 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
 
+from linewise.conventions import conventions_of
+
 Numbers = dict[str, dict[str, tuple[int, ...]]]
 #: What a link to something with a number says.
-_NUMBERED = re.compile(r"[A-Z][a-z]+\.? \d+")
-#: What names the chapter already.
+_NUMBERED = re.compile(r"(?P<kind>[^\W\d]+\.?) (?P<number>\d+)")
+#: What names the chapter already, behind the link or before it.
 _NAMED = re.compile(r"\s*(?:of|in) (?:the|its)\b")
+_NAMED_BEFORE = re.compile(r"(?:章|》)的?\s*$")
+#: How a link from elsewhere reads.
+_ELSEWHERE = "{kind} {number} of {chapter}"
 #: Below the title of its chapter a number stands alone.
 BELOW_A_TITLE = {"gallery-words", "route"}
 
@@ -56,20 +61,23 @@ _count = TocTreeCollector.assign_figure_numbers
 
 def name_chapters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Have each link to a numbered thing of another page name the page."""
-    here = app.env.toc_fignumbers
+    here, say = app.env.toc_fignumbers, conventions_of(app.srcdir).say
     pages = {name: page for page, kinds in here.items() for named in kinds.values() for name in named}
     for link in doctree.findall(nodes.reference):
         anchor = link.get("refuri", "").rpartition("#")[2]
         page = pages.get(anchor, docname)
-        if page == docname or not link.get("internal") or not _NUMBERED.fullmatch(link.astext()):
+        found = _NUMBERED.fullmatch(link.astext())
+        if page == docname or not link.get("internal") or not found:
             continue
-        behind = link.next_node(descend=False, siblings=True)
+        place = link.parent.index(link)
+        before, behind = (link.parent[k] if 0 <= k < len(link.parent) else None for k in (place - 1, place + 1))
         named = isinstance(behind, nodes.Text) and _NAMED.match(behind.astext())
+        named = named or (place and isinstance(before, nodes.Text) and _NAMED_BEFORE.search(before.astext()))
         around = set[str]().union(*(above.get("classes", []) for above in holders(link)))
         if not named and not BELOW_A_TITLE & around:
-            words = nodes.Text(f" of {chapter_name(page)}")
+            words = say(_ELSEWHERE, kind=say(found["kind"]), number=found["number"], chapter=say(chapter_name(page)))
             inner: nodes.Element = link[0] if isinstance(link[0], nodes.inline) else link
-            inner.append(words)
+            inner[:] = [nodes.Text(words)]
 
 
 def holders(node: nodes.Element) -> list[nodes.Element]:

@@ -15,6 +15,7 @@ that is farthest beyond its tolerance.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -75,13 +76,17 @@ def formula(shown: Any) -> str:
     return f"${shown.get('tex', shown['exact'])}$" if isinstance(shown, Mapping) else value(shown)
 
 
-def instance(at: Iterable[Sequence[Any]]) -> str:
+def instance(at: Iterable[Sequence[Any]], phrase: Phrase = str.format) -> str:
     """Say an instance of a function's parameters, each with its name, in the order of the call.
 
-    >>> instance([["xs", [0, 1]], ["n", 2]])
-    'xs = (0, 1), n = 2'
+    >>> instance([["xs", [0, 1]], ["n", 2], ["masked", False]])
+    'xs = (0, 1), n = 2, masked = False'
     """
-    return ", ".join(f"{name} = {value(given)}" for name, given in at)
+    said = ""
+    for name, given in at:
+        one = f"{name} = {phrase(str(given)) if isinstance(given, bool) else value(given)}"
+        said = phrase("{instance}, {next}", instance=said, next=one) if said else one
+    return said
 
 
 def estimate(shown: Parts) -> str:
@@ -185,14 +190,14 @@ def _counterexample(parts: Parts, say: Saying, phrase: Phrase) -> str:
         "{of} is {value} at {place}; the sentence requires {required}.",
         of=parts["of"],
         value=say(parts["observed"]),
-        place=parts.get("where") or instance(parts["at"]),
+        place=parts.get("where") or instance(parts["at"], phrase),
         required=phrase(side, value=say(parts["required"])),
     )
     if "instead" in parts:
         corrected = phrase(side, value=say(parts["instead"]))
         said = _then(said, phrase("The corrected statement gives {corrected}.", corrected=corrected), phrase)
     if obeys := parts.get("obeys"):
-        place, kept = instance(obeys["at"]), say(obeys["observed"])
+        place, kept = instance(obeys["at"], phrase), say(obeys["observed"])
         holds = phrase("The sentence does hold at {place}, where the value is {value}.", place=place, value=kept)
         said = _then(said, holds, phrase)
     return said
@@ -221,4 +226,10 @@ _SAID: Mapping[str, Callable[[Parts, Saying, Phrase], str]] = {
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """Begin a sentence with a capital letter, but for a symbol or a word beside another script.
+
+    >>> [_sentence(text) for text in ("the keys", "a row", "d_k = 16", "n = 5", "elu+1: recall", "identity 的")]
+    ['The keys', 'A row', 'd_k = 16', 'n = 5', 'elu+1: recall', 'identity 的']
+    """
+    word = re.match(r"(?:a|[a-z]{2,}(?:['’-][a-z]+)*)(?=[,:;.]| (?!=)[\x21-\x7f]|$)", text)
+    return text[:1].upper() + text[1:] if word else text
