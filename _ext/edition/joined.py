@@ -135,7 +135,8 @@ def speak(page: BeautifulSoup, words: Words) -> tuple[list[str], list[str]]:
                 visit(link)
         # A field knows its answers as they are.
         choice = element.name == "option" and not element.has_attr("value") and element.find_parent(class_="answer")
-        if name_of_a_term or choice or element.name in _QUIET:
+        gloss = "term-link" in element.get_attribute_list("class")  # a translator wrote it, in either language
+        if name_of_a_term or choice or gloss or element.name in _QUIET:
             return
         if _QUIET_CLASSES.intersection(element.get_attribute_list("class")):
             for summary in element.find_all("summary", recursive=False):
@@ -181,6 +182,15 @@ def only(page: Tag, selector: str) -> Tag:
     """Return the one element of a page, or of a part of it, that a selector finds."""
     [found] = page.select(selector)
     return found
+
+
+def cite(page: BeautifulSoup) -> None:
+    """Name the authors of a work in a sentence as Chinese does."""
+    for works in page.select("article .bibtex-citation"):
+        for text in works.find_all(string=True):
+            said = text.replace(" and ", " 和 ").replace("et al.", "等")
+            if said != text and not text.find_parent("a"):
+                (text.parent if text == "et al." and text.parent else text).replace_with(NavigableString(said))
 
 
 def mark_latin(page: BeautifulSoup) -> None:
@@ -485,6 +495,7 @@ def _in_edition(
         same_chapters(page, english, own)
     left = left_in_english(page, words, english)
     name_titles(page, name, titles)
+    cite(page)
     close_up(page)
     mark_latin(page)
     files.led(page, name)

@@ -6,6 +6,7 @@ to it is right; `joined` then leads to it in the English edition.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,6 +66,7 @@ def write(root: Path, language: str, target: Path) -> list[str]:
                 text = files.drawn_again(text, conventions)
             (target / where).write_text(text, encoding="utf-8")
     write_kernel(root, target, named)
+    write_works(target / "references.bib", known)
     configure(target / "_config.yml", language)
     return finished
 
@@ -80,6 +82,19 @@ def write_conventions(path: Path, words: Mapping[str, str]) -> None:
         table |= {name: words.get(means, means) for name, means in table.items()}
     given["phrases"] = dict(words)
     path.write_text(yaml.safe_dump(given, allow_unicode=True, sort_keys=False), encoding="utf-8")
+
+
+def write_works(path: Path, words: Mapping[str, str]) -> None:
+    """Name the works that are in the language as they are called there, with their authors."""
+    text = path.read_text(encoding="utf-8")
+    path.unlink()  # a link to the original
+    for entry in re.findall(r"^@.*?^}", text, re.MULTILINE | re.DOTALL):
+        if any(title in words for title in re.findall(r"title *= *\{(.*)\},$", entry, re.MULTILINE)):
+            said = re.sub(
+                r"(?<== \{)(.*)(?=\},?$)", lambda field: words.get(field[1], field[1]), entry, flags=re.MULTILINE
+            )
+            text = text.replace(entry, said)
+    path.write_text(text, encoding="utf-8")
 
 
 def write_kernel(root: Path, target: Path, named: Mapping[str, str]) -> None:

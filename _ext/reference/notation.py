@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,8 @@ from docutils import nodes
 from mathematics import plain
 from paper.print_book import PRINTERS
 from sphinx.application import Sphinx
+
+from linewise.conventions import conventions_of
 
 PAGE = "reference/notation"
 
@@ -98,8 +100,10 @@ def row(symbol: Symbol) -> str:
     return "| " + " | ".join(cell.replace("|", r"\vert ") for cell in cells) + " |"
 
 
-def as_markdown(symbols: tuple[Symbol, ...], several: dict[str, str]) -> Iterator[str]:
-    """Yield the lines of the page."""
+def as_markdown(
+    symbols: tuple[Symbol, ...], several: dict[str, str], say: Callable[..., str] = str.format
+) -> Iterator[str]:
+    """Yield the lines of the page; `say` says its words in the language of the book."""
     for group in dict.fromkeys(s.group for s in symbols):
         of_group = [s for s in symbols if s.group == group]
         yield from (f"## {group}", "")
@@ -110,7 +114,7 @@ def as_markdown(symbols: tuple[Symbol, ...], several: dict[str, str]) -> Iterato
         yield from (*map(row, of_group), "")
     yield from ("## Letters with several meanings", "", "| Letter | Meanings, and chapters |", "|---|---|")
     for letter, says in several.items():
-        linked = re.sub(r" \[([\w/]+)\]", lambda m: f" (in {place(m[1])})", says)
+        linked = re.sub(r" \[([\w/]+)\]", lambda m: say(" (in {chapter})", chapter=place(m[1])), says)
         yield f"| ${letter}$ | {linked.replace('|', chr(92) + 'vert ')} |"
 
 
@@ -135,7 +139,7 @@ def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the tables into the page."""
     if docname == PAGE:
         path = Path(app.srcdir) / f"{PAGE}.yml"
-        text = "\n".join(as_markdown(read_symbols(path), meanings(path)))
+        text = "\n".join(as_markdown(read_symbols(path), meanings(path), conventions_of(app.srcdir).say))
         if app.builder.name in PRINTERS:
             text = for_paper(text)
         source[0] += f"\n{text}\n"

@@ -8,8 +8,11 @@
   // A formula of numbers, names, functions and + - * / ^: returns its value, or throws.
   function valueOf(formula, names) {
     const known = { ...CONSTANTS, ...names };
-    const text = formula.trim().replace(/^(-?\d+),(\d+)$/, "$1.$2").replaceAll("**", "^").replace(/[−–]/g, "-")
-      .replace(/[·×]/g, "*").replaceAll("√", "sqrt ").replace(/\\/g, "").replace(/[{[]/g, "(").replace(/[}\]]/g, ")");
+    const halfWidth = (sign) => String.fromCharCode(sign.charCodeAt(0) - 0xfee0); // from a Chinese keyboard
+    const text = formula.replace(/[\uff01-\uff5e]/g, halfWidth).replace(/(\d)。(\d)/g, "$1.$2").trim()
+      .replace(/^(-?\d+),(\d+)$/, "$1.$2").replaceAll("**", "^").replace(/[−–]/g, "-")
+      .replace(/[·×]/g, "*").replaceAll("√", "sqrt ").replace(/\\/g, "").replace(/[{[]/g, "(").replace(/[}\]]/g, ")")
+      .replaceAll("²", "^2").replaceAll("³", "^3");
     const tokens = text.match(/\d+\.?\d*(?:e[+-]?\d+(?![\w.]))?|\.\d+|[A-Za-zπ]\w*|\S/g) ?? [];
     let at = 0;
     const fail = () => { throw new Error("unreadable"); };
