@@ -324,6 +324,7 @@ def form(label: str, number: int, answer: Answer, say: Callable[..., str] = str.
             put += f" <small>to {answer.digits} digit{'s' * (answer.digits > 1)}</small>"
     data = html.escape(json.dumps(known, ensure_ascii=False, separators=(",", ":")))
     ask = re.sub(r"\*(\S[^*]*)\*", r"<em>\1</em>", html_words(answer.ask))
+    ask = re.sub(r"`([^`]+)`", r"<code>\1</code>", ask)
     return (
         f'<form class="answer" data-answer="{data}"><label><span>{ask}</span> {put}</label> '
         '<button type="submit">Check</button> <output></output></form>'
