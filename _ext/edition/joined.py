@@ -186,7 +186,7 @@ def only(page: Tag, selector: str) -> Tag:
 
 def cite(page: BeautifulSoup) -> None:
     """Name the authors of a work in a sentence as Chinese does."""
-    for works in page.select("article .bibtex-citation"):
+    for works in page.select(".bibtex-citation"):
         for text in works.find_all(string=True):
             said = text.replace(" and ", " 和 ").replace("et al.", "等")
             if said != text and not text.find_parent("a"):
@@ -496,7 +496,8 @@ def _in_edition(
     left = left_in_english(page, words, english)
     name_titles(page, name, titles)
     cite(page)
-    close_up(page)
+    for article in page.select("article.bd-article"):
+        close_up(article)
     mark_latin(page)
     files.led(page, name)
     return _Page(page.decode(formatter=InOrder()), changed, list(dict.fromkeys(left)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import Tag
 from bs4.element import NavigableString
 
 from .faults import HAN
@@ -67,16 +67,15 @@ def _nulls(found: re.Match[str]) -> str:
     return _NEXT * found[0].count(_NEXT)
 
 
-def close_up(page: BeautifulSoup) -> None:
-    """Set the marks between the texts of a page."""
-    for article in page.select("article.bd-article"):
-        line: list[NavigableString | str] = []
-        for piece in [*_pieces(article), "\n"]:
-            if piece != "\n" or isinstance(piece, NavigableString):
-                line.append(piece)
-            else:
-                _close(line)
-                line = []
+def close_up(element: Tag) -> None:
+    """Set the marks between the texts of an element."""
+    line: list[NavigableString | str] = []
+    for piece in [*_pieces(element), "\n"]:
+        if piece != "\n" or isinstance(piece, NavigableString):
+            line.append(piece)
+        else:
+            _close(line)
+            line = []
 
 
 def _close(line: list[NavigableString | str]) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 from docutils import nodes
 from edition.catalogue import of_words
-from edition.joined import PROOF, InOrder, Words, parsed, speak
+from edition.joined import PROOF, InOrder, Words, cite, parsed, speak
+from edition.marks import close_up
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -60,6 +61,8 @@ def spoken(html: str, language: str) -> str:
     """
     page = parsed(html)
     speak(page, words_of(language))
+    cite(page)
+    close_up(page)
     return page.decode(formatter=InOrder())
 
 

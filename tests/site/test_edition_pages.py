@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
@@ -12,10 +13,11 @@ import axe_checks
 import browser_checks
 import pytest
 import site_checks as check
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup
 from conftest import SITE
 from edition import catalogue
 from edition.joined import Words, left_in_english
+from edition.marks import close_up
 from playwright.sync_api import Browser, Page
 from practice import answers
 from search import engine, unpacked
@@ -30,8 +32,12 @@ ASKED = asked_of(ROOT / catalogue.FOLDER / LANGUAGE)
 MOST_ADDED = 0.4
 
 
+def html_of(name: str) -> str:
+    return (SITE / f"{name}.html").read_text(encoding="utf-8")
+
+
 def read(name: str) -> BeautifulSoup:
-    return check.parse((SITE / f"{name}.html").read_text(encoding="utf-8"))
+    return check.parse_frame(html_of(name))
 
 
 #: Links that a program sets at the words of a language, and what they lead to: terms, symbols, their first mention, and
@@ -41,23 +47,25 @@ BY_WORDS = re.compile(r"reference/(?:glossary|notation)\.html#|gloss-|wrong-line
 ABOUT = re.compile(r'^r?""".*?"""', re.DOTALL)
 
 
-def formulas(article: Tag) -> list[str]:
-    """Return the formulas without their words, which are of the language, and wherever a line may break in them."""
+#: A formula, and whether it is the rest of the one before it: a line may break between two of its parts.
+FORMULA = re.compile(r'(<wbr */?>)?(?:<span class="kept">)?<math\b[^>]*>(.*?)</math>', re.DOTALL)
+
+
+def formulas(html: str) -> list[str]:
+    """Return the formulas of a page without their words, which are of the language."""
     found: list[str] = []
-    for math in article.select("math"):
-        signs = "".join(str(sign) for sign in math.find_all(string=True) if not sign.find_parent("mtext"))
-        outer = math.parent if math.parent and "kept" in math.parent.get_attribute_list("class") else math
-        before = outer.previous_sibling
-        if isinstance(before, Tag) and before.name == "wbr":
+    for rest, formula in FORMULA.findall(html[html.index("<article") : html.rindex("</article>")]):
+        signs = unescape(re.sub(r"<mtext\b.*?</mtext>|<[^>]*>", "", formula, flags=re.DOTALL))
+        if rest:
             found[-1] += signs
         else:
             found.append(signs)
     return sorted(found)
 
 
-def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
+def shared(html: str, name: str, page: BeautifulSoup | None = None) -> dict[str, list[str]]:
     """Return what both editions of a page have alike; addresses as they are from the root of the site."""
-    [article] = page.select("article.bd-article")
+    [article] = (page or check.parse_frame(html)).select("article.bd-article")
 
     def from_root(address: str) -> str:
         if re.match(r"[a-z]+:", address):
@@ -69,7 +77,7 @@ def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
     code = [e.get_text() for e in article.select("code") if not e.find_parent(["pre", "details"])]
     programs = [ABOUT.sub("", e.get_text()) for e in article.select("pre") if not e.find_parent(class_="citation")]
     found = {
-        "formulas": formulas(article),
+        "formulas": formulas(html),
         "programs": programs,
         "code": sorted(code),
         "ids": sorted(name for name in ids if not BY_WORDS.search(name)),
@@ -88,7 +96,8 @@ def shared(page: BeautifulSoup, name: str) -> dict[str, list[str]]:
 def test_both_editions_share_a_page_and_lead_to_each_other(site, name):
     assert (site / FOLDER / "intro.html").is_file(), "the edition is not built: make book LANGUAGE=zh_CN"
     english, chinese = read(name), read(f"{FOLDER}/{name}")
-    before, after = shared(english, name), shared(chinese, f"{FOLDER}/{name}")
+    before = shared(html_of(name), name, english)
+    after = shared(html_of(f"{FOLDER}/{name}"), f"{FOLDER}/{name}", chinese)
     for kind, found in before.items():
         assert after[kind] == found, kind
     assert name == "reference/glossary" or any(before.values())
@@ -139,11 +148,53 @@ def test_only_dates_have_a_year_a_month_and_a_day(site):
         assert not re.search(r"[^\d\s] 年 |\b(?!\d+ 月)\S+ 月 ", text), path
 
 
+#: A link to a numbered thing of another page that does not say of which; what stands before it may.
+NUMBERED = re.compile(
+    r'(?<![章》])(?<!章的)<a class="reference internal" href="[^"#]+#[^"]*"[^>]*>(?:<span[^>]*>)?'
+    r"((?:定理|命题|引理|推论|练习|图|表) \d+)<"
+)
+
+
+def test_a_reference_to_another_page_names_it(site):
+    chapters = sorted((site / FOLDER / "chapters").rglob("*.html"))
+    assert chapters
+    assert {p.stem: found for p in chapters if (found := NUMBERED.findall(p.read_text(encoding="utf-8")))} == {}
+    named = [p.stem for p in chapters if re.search("《[^《]*》定理 \\d", p.read_text(encoding="utf-8"))]
+    assert len(named) > 5
+    assert NUMBERED.findall('由<a class="reference internal" href="rank.html#theorem-a">定理 1</a>') == ["定理 1"]
+
+
+def test_the_glossary_names_the_chapters_that_the_author_chose(site):
+    places = []
+    for page, home in ((read("reference/glossary"), ""), (read(f"{FOLDER}/reference/glossary"), FOLDER)):
+        entries = {str(dt["id"]): dt.find_next("dd") for dt in page.select("dt[id^=term-]:not([lang=zh])")}
+        links = {name: entry.select_one(".gloss-chapters a") for name, entry in entries.items()}
+        places.append({name: str(a["href"]).partition("#")[0] for name, a in links.items() if a})
+        for link in filter(None, links.values()):
+            path, _, anchor = str(link["href"]).partition("#")
+            assert f'id="{anchor}"' in (site / home / "reference" / path).read_text(encoding="utf-8"), link
+    assert places[0] == places[1] and len(places[0]) > 200
+
+
+@pytest.mark.parametrize("name", ["intro", "read/note", "ledger/own", "reference/glossary", "chapters/matrix/rank"])
+def test_nothing_is_left_to_close_up(site, name):
+    [article] = check.parse(html_of(f"{FOLDER}/{name}")).select("article.bd-article")
+    before = str(article)
+    close_up(article)
+    assert str(article) == before
+
+
+def test_works_and_dates_read_as_chinese(site):
+    page = read(f"{FOLDER}/chapters/sparsity/exponential").select_one("article")
+    cited = " ".join(e.get_text() for e in page.select(".bibtex-citation"))
+    assert "苏剑林 [2023]" in cited and " and " not in cited and "et al" not in cited
+
+
 def test_a_page_that_lost_a_formula_is_noticed():
     name = "read/note"
-    page = read(f"{FOLDER}/{name}")
-    page.select("article math")[3].decompose()
-    assert shared(page, f"{FOLDER}/{name}")["formulas"] != shared(read(name), name)["formulas"]
+    page = html_of(f"{FOLDER}/{name}")
+    lost = page.replace(FORMULA.findall(page)[3][1], "", 1)
+    assert shared(page, f"{FOLDER}/{name}") == shared(html_of(name), name) != shared(lost, f"{FOLDER}/{name}")
 
 
 def test_the_build_fails_on_a_page_that_says_something_in_english():
