@@ -22,7 +22,7 @@ _WIDE = "，。；：、？！（）《》"
 _MARKS = str.maketrans(",;:.", "，；：。")
 #: What is left as it is: code, formulas, what cells print.
 _QUIET = {"pre", "code", "script", "style", "math", "svg", "textarea", "select", "img", "input"}
-_QUIET_CLASSES = {"cell_output", "dataframe", "api-link", "bibtex-citation", "chapter-references", "citation"}
+_QUIET_CLASSES = {"dataframe", "api-link", "bibtex-citation", "chapter-references", "citation"}
 #: What begins a line of its own.
 _BLOCKS = {
     "p",
@@ -48,8 +48,8 @@ _APART = {"verdict-mark", "verdict-badge", "claim-verdict", "claim-title", "clai
 def closed(line: str) -> str:
     """Return a line with the marks and blanks that Chinese has; a null character stands between two of its texts.
 
-    >>> closed("由 \\0定理 1\\0 ，").split("\\0"), closed("对\\0有效秩 \\0一章").split("\\0")
-    (['由', '定理 1', '，'], ['对', '有效秩', '一章'])
+    >>> closed("由 \\0定理 1 \\0 (秩)，").split("\\0"), closed("对\\0有效秩 \\0一章").split("\\0")
+    (['由', '定理 1', '（秩），'], ['对', '有效秩', '一章'])
     >>> closed("极限, 导数; 和"), closed("宽度 3, d = 2"), closed("词 (rank) 与 (秩)"), closed("“a” “b” 与 “秩”")
     ('极限，导数；和', '宽度 3, d = 2', '词 (rank) 与（秩）', '“a” “b” 与 “秩”')
     >>> closed("(\\0《秩》图 4\\0)").split("\\0")
@@ -58,9 +58,8 @@ def closed(line: str) -> str:
     inner = rf"(?:[^()]|\([^()]*\))*[{HAN}](?:[^()]|\([^()]*\))*"
     line = re.sub(rf"\(({inner})\)", r"（\1）", line)
     line = re.sub(rf"(?<=[{HAN}）》])(\0*)([,;:.])(?=[ \0]|$)", lambda m: m[1] + m[2].translate(_MARKS), line)
-    line = re.sub(rf"([{_WIDE}]\0*) +(?=[^ ])", r"\1", line)
-    line = re.sub(rf" +(?=\0*[{_WIDE}])", "", line)
-    return re.sub(rf"(?<=[{HAN}])\0* +\0*(?=[{HAN}])", _nulls, line)
+    line = re.sub(rf"(?<=[{_WIDE}])[ \0]+(?=[^ \0])|[ \0]+(?=[{_WIDE}])", _nulls, line)
+    return re.sub(rf"(?<=[{HAN}])[ \0]+(?=[{HAN}])", _nulls, line)
 
 
 def _nulls(found: re.Match[str]) -> str:

@@ -24,6 +24,8 @@ from . import catalogue, files
 FOLDERS = ("chapters", "gallery", "guide", "ledger", "practice", "read", "reference")
 #: The page whose table is a program's, which looks a message up when it writes it.
 GALLERY = "gallery"
+#: The works that the book names.
+WORKS = "references.bib"
 #: What no edition reads.
 LEFT_OUT = {".git", ".venv", "_build", "results", "tests", catalogue.FOLDER}
 
@@ -66,7 +68,8 @@ def write(root: Path, language: str, target: Path) -> list[str]:
                 text = files.drawn_again(text, conventions)
             (target / where).write_text(text, encoding="utf-8")
     write_kernel(root, target, named)
-    write_works(target / "references.bib", known)
+    if (root / WORKS).is_file():
+        write_works(target / WORKS, known)
     configure(target / "_config.yml", language)
     return finished
 
