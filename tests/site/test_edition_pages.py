@@ -343,9 +343,9 @@ def test_the_figures_to_move_speak_chinese(browser: Browser, address):
 # --- the search ----------------------------------------------------------------------------------------
 
 #: So many of 60 questions of a half have a page that answers them among the first three results. The first half tuned
-#: the search; the second was written by somebody who did not know it. Measured: 57 and 50; two fewer are less than a
+#: the search; the second was written by somebody who did not know it. Measured: 58 and 52; two fewer are less than a
 #: standard error of 60 draws.
-LEAST_ANSWERED = {"chinese_tune": 55, "chinese": 48}
+LEAST_ANSWERED = {"chinese_tune": 56, "chinese": 50}
 
 
 @pytest.fixture(scope="module")
@@ -373,7 +373,7 @@ def test_questions_in_chinese_are_answered_by_pages_in_chinese(look, site, half)
 
 
 def test_what_readers_ask_leads_to_the_page(look):
-    """Every tenth phrase of lang/zh_CN/asked.yml: without them the page of none is found, with them 103 of 109."""
+    """Every tenth phrase of lang/zh_CN/asked.yml: with them the pages of all 112 are found, without them hardly any."""
     asked = [(phrase, page) for page, of in ASKED.items() for phrases in of.values() for phrase in phrases][::10]
     missed = [phrase for phrase, page in asked if f"{page}.html" not in look(phrase)]
-    assert len(asked) > 100 and len(missed) <= len(asked) / 10, missed
+    assert len(asked) > 100 and len(missed) <= 2, missed
