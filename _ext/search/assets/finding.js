@@ -199,12 +199,14 @@ const Finding = {
         return asked;
     },
 
-    /* Cut Chinese text into the longest known words; what is left between them is looked for as it stands. */
+    /* Cut Chinese text into the longest known words; what is left between them is looked for as it stands, and a single
+       character with its neighbours. */
     cut(run) {
         const found = [];
         let rest = "";
-        const close = () => {
-            if (rest) found.push([rest, [Finding.pairs(rest)]]);
+        const close = (at) => {
+            const ways = rest.length === 1 && run.length > 1 ? Finding.around(run, at - 1) : [Finding.pairs(rest)];
+            if (rest && ways.length) found.push([rest, ways]);
             rest = "";
         };
         for (let at = 0; at < run.length; ) {
@@ -215,7 +217,7 @@ const Finding = {
             const word = slip || written;
             if (!word) rest += run[at++];
             else {
-                close();
+                close(at);
                 if (Finding.chinese.has(word)) {
                     const said = Finding.chinese.get(word).map((english) => Finding.words(english));
                     found.push([word, [Finding.pairs(word), ...said], slip && run.slice(at, at + slip.length)]);
@@ -223,8 +225,14 @@ const Finding = {
                 at += word.length;
             }
         }
-        close();
+        close(run.length);
         return found;
+    },
+
+    /* The pairs of a character with the one before it and the one after it, as far as the book has them. */
+    around(run, at) {
+        const pairs = Finding.pairs(run.slice(Math.max(0, at - 1), at + 2));
+        return pairs.filter((pair) => Finding.vocabulary.has(pair)).map((pair) => [pair]);
     },
 
     /* The name with which a text begins, but for one character with which the book writes nothing: 特证值 is 特征值. It
