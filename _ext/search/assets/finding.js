@@ -249,13 +249,13 @@ const Finding = {
     },
 
     /* The word of the book that is spelt most like a word: two neighbouring letters the other way round, or one letter
-       apart, or two if it is long. */
+       apart, or two if it is so long that it is hardly another word. */
     near(word) {
         if (word.length < 4 || Finding.han.test(word)) return undefined;
         const turned = [...word].map((letter, k) => word.slice(0, k) + (word[k + 1] ?? "") + letter + word.slice(k + 2));
         const same = turned.find((other) => Finding.vocabulary.has(other));
         if (same) return same;
-        for (let apart = 1; apart <= (word.length > 6 ? 2 : 1); apart++) {
+        for (let apart = 1; apart <= (word.length > 8 ? 2 : 1); apart++) {
             const count = new Map();
             for (const { terms } of Finding.index.search(word, { fuzzy: apart, prefix: false }))
                 for (const term of terms) count.set(term, (count.get(term) ?? 0) + 1);
