@@ -196,7 +196,15 @@ const Finding = {
                     unit(part, [[stem], ...(others ?? []).map((other) => [other])]);
                 }
         }
+        asked.slice(1).forEach((next, k) => Finding.join(asked[k], next));
         return asked;
+    },
+
+    /* Two words that the book writes as one may be said so, too: flash attention is FlashAttention. */
+    join(...two) {
+        const one = Finding.stem(two.map(({ said }) => said).join(""));
+        const parts = two.every(({ said }) => said.length > 2 && !Finding.han.test(said));
+        if (parts && Finding.vocabulary.has(one)) two.forEach(({ ways }) => ways.push([one]));
     },
 
     /* Cut Chinese text into the longest known words; what is left between them is looked for as it stands, and a single
