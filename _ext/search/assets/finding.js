@@ -85,7 +85,7 @@ const Finding = {
         Finding.longest = Math.max(...[...Finding.chinese.keys(), ...Finding.stop].map((word) => word.length));
         Finding.alike = new Map();
         for (const line of alike) {
-            const [word, ...others] = line.map(Finding.stem);
+            const word = Finding.stem(line[0]), others = line.slice(1).map((other) => Finding.words(other));
             Finding.alike.set(word, [...(Finding.alike.get(word) ?? []), ...others]);
         }
     },
@@ -192,8 +192,8 @@ const Finding = {
                 for (const part of Finding.parts(piece)) {
                     const stem = Finding.stem(part);
                     if (Finding.stop.has(stem)) continue;
-                    const others = part.length > 1 ? Finding.alike.get(stem) : Finding.letters.get(part)?.map(Finding.stem);
-                    unit(part, [[stem], ...(others ?? []).map((other) => [other])]);
+                    const others = part.length > 1 ? Finding.alike.get(stem) : Finding.letters.get(part)?.map((name) => [Finding.stem(name)]);
+                    unit(part, [[stem], ...(others ?? [])]);
                 }
         }
         asked.slice(1).forEach((next, k) => Finding.join(asked[k], next));
