@@ -57,11 +57,11 @@ FIRST = {
 
 
 Look = Callable[[str], dict[str, Any]]
-#: What Finding.look returns, without what only the page needs: addresses of entries and, for each page, of its places.
+#: What Finding.look returns as the page shows it: the address of each entry, and of each page those of its places.
 ASK = """(query) => {
     const { direct, pages, words, dropped, read } = Finding.look(query);
     const at = ({ page, anchor }) => `${Finding.pages[page][0]}.html${anchor && "#" + anchor}`;
-    const found = [...direct.map((one) => [at(one)]), ...pages.map(({ places }) => places.slice(0, 4).map(at))];
+    const found = Finding.arranged(direct, pages).map((one) => (one.places ?? [one]).slice(0, 4).map(at));
     return JSON.stringify({ found, words, dropped, read });
 }"""
 

@@ -335,4 +335,9 @@ const Finding = {
         found.sort((a, b) => b.score - a.score);
         return { direct, pages: found, words: known.flatMap(({ ways }) => ways.flat()), dropped, read };
     },
+
+    /* Entries and pages in the order in which they are shown: entries first, but with many of them the best pages not last. */
+    arranged(entries, pages) {
+        return [...entries.slice(0, 2), ...pages.slice(0, 3), ...entries.slice(2), ...pages.slice(3)];
+    },
 };
