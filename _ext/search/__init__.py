@@ -37,7 +37,12 @@ ASSETS = Path(__file__).parent / "assets"
 SHIPPED = ("vendor/minisearch.js", "finding.js", "results.js")
 #: How a book in Chinese ranks its pages, as the Chinese questions of both halves of tests/site/questions.yml chose: the
 #: pages that follow a source are full of the words of a question, and lead to the chapters.
-RANKING = {"weights": {"title": 3, "names": 3, "above": 1, "text": 1}, "others": 0.7, "folders": {"read": 0.6}}
+RANKING = {
+    "weights": {"title": 3, "names": 3, "above": 1, "text": 1},
+    "together": 0,
+    "others": 0.7,
+    "folders": {"read": 0.6},
+}
 #: What Sphinx would search with.
 REPLACED = ("searchtools.js", "language_data.js")
 
