@@ -37,21 +37,29 @@ ASSETS = Path(__file__).parent / "assets"
 SHIPPED = ("vendor/minisearch.js", "finding.js", "results.js")
 #: How a book in Chinese ranks its pages, as the Chinese questions of both halves of tests/site/questions.yml chose: the
 #: pages that follow a source are full of the words of a question, and lead to the chapters.
-RANKING = {"weights": {"title": 3, "names": 3, "above": 1, "text": 1}, "others": 0.7, "folders": {"read": 0.6}}
+RANKING = {
+    "weights": {"title": 3, "names": 3, "above": 1, "text": 1},
+    "together": 0,
+    "others": 0.7,
+    "folders": {"read": 0.6},
+}
 #: What Sphinx would search with.
 REPLACED = ("searchtools.js", "language_data.js")
 
 
-def words_of_questions(glossary: Glossary, text: str) -> dict[str, Any]:
+def words_of_questions(glossary: Glossary, text: str, in_chinese: bool = False) -> dict[str, Any]:
     """Return what the search knows of words: what Chinese words are called, words alike, and words to leave out.
 
-    Of `traditional`, the second text has the simplified characters of the first.
+    Of `traditional`, the second text has the simplified characters of the first. In a book in Chinese an English word
+    is alike what it is called there: a term of the glossary, or else the first word that is called so.
 
     >>> from reference.terms import Term
     >>> glossary = Glossary((Term(("rank",), ("秩",), ""),), (), frozenset())
     >>> table = "{chinese: 秩 order, names: 秩 轶, traditional: [陣, 阵], alike: a b, stop: {en: the}}"
     >>> words_of_questions(glossary, table)["chinese"]
     {'秩': ['rank', 'order'], '轶': ['秩', 'rank', 'order']}
+    >>> words_of_questions(glossary, table, in_chinese=True)["alike"]
+    [['a', 'b'], ['rank', '秩']]
     """
     table = yaml.safe_load(text)
     chinese: dict[str, list[str]] = {}
@@ -66,6 +74,10 @@ def words_of_questions(glossary: Glossary, text: str) -> dict[str, Any]:
         name, *others = line.split()
         chinese |= {other: [name, *chinese.get(name, ())] for other in others}
     alike = [line.split() for line in table["alike"].strip().split("\n")]
+    if in_chinese:
+        called = [(word, term.chinese[0]) for term in glossary.terms for word in term.english]
+        called += [(english[0], name) for name, english in chinese.items()]
+        alike += ([word, name] for word, name in dict(reversed(called)).items() if re.fullmatch("[A-Za-z]+", word))
     stop = [word for line in table["stop"].values() for word in line.split()]
     return {
         "chinese": chinese,
@@ -94,12 +106,14 @@ def data_of(app: Sphinx) -> dict[str, Any]:
     """Return what the page of the search loads: the packed index, the words of questions, documents and pages."""
     found = list(documents(app))
     titles = {page: " ".join(plain_node(title).split()) for page, title in app.env.titles.items()}
-    words = words_of_questions(glossary_of(app.env), (ASSETS / "words.yml").read_text(encoding="utf-8"))
+    in_chinese = app.config.language.startswith("zh")
+    table = (ASSETS / "words.yml").read_text(encoding="utf-8")
+    words = words_of_questions(glossary_of(app.env), table, in_chinese)
     given = json.dumps([words, [document.indexed() for document in found]], ensure_ascii=False)
     made = engine()
     index = json.loads(str(made.call("((given) => JSON.stringify(Finding.build(...JSON.parse(given))))", given)))
     data = {"index": index, "words": words, **as_data(found, titles)}
-    return data | ({"ranking": RANKING} if app.config.language.startswith("zh") else {})
+    return data | ({"ranking": RANKING} if in_chinese else {})
 
 
 def packed(data: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -28,7 +28,7 @@ from linewise.ledger.coverage import anchor_of, tags_of
 from linewise.pages.ledger_pages import book_of
 from linewise.pages.read_along import MARK
 
-#: Pages that are lists of what is found by name: of these only the page itself is a part.
+#: Pages that are lists of what is found by name: of these only the page itself is a part, and what is asked of it.
 LISTS = re.compile(r"ledger(?:/.*)?|errata|coverage|formulas|references|gallery.*|reference/.*")
 #: What is no prose: code, stored output, links to other pages, works.
 _SILENT = (
@@ -90,7 +90,7 @@ def documents(app: Sphinx) -> Iterator[Document]:
         raise ValueError(f"{ASKED}: no page {', '.join(sorted(unknown))}")
     for page in pages_of(app):
         if LISTS.fullmatch(page):
-            yield Document("Part", plain_node(app.env.titles[page]), "", page)
+            yield listed(page, plain_node(app.env.titles[page]), asked.get(page, {}))
         else:
             doctree = app.env.get_doctree(page)
             yield from parts(app, page, doctree, asked.get(page, {}))
@@ -146,8 +146,23 @@ def parts(app: Sphinx, page: str, doctree: nodes.document, asked: Mapping[str, S
         lead = shorten(" ".join(said)[: 2 * SHOWN], SHOWN, placeholder=" …")
         anchor = "" if whole else section["ids"][0]
         yield Document(kind, title, lead, page, anchor, names=" ; ".join(names), above=above, text="\n".join(said))
-    if left:
-        raise ValueError(f"{ASKED}: {page} has no section {', '.join(sorted(left))}")
+    no_section(page, left)
+
+
+def listed(page: str, title: str, asked: Mapping[str, Sequence[str]]) -> Document:
+    """Return a page that is one part, with what is asked of it among its names.
+
+    >>> listed("errata", "Errata", {"Errata": ["what is wrong"]}).names
+    'what is wrong'
+    """
+    no_section(page, asked.keys() - {title})
+    return Document("Part", title, "", page, names=" ; ".join(asked.get(title, ())))
+
+
+def no_section(page: str, titles: Set[str]) -> None:
+    """Raise ValueError if there are titles of sections that a page has not."""
+    if titles:
+        raise ValueError(f"{ASKED}: {page} has no section {', '.join(sorted(titles))}")
 
 
 def titled(node: nodes.Node) -> bool:

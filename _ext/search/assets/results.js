@@ -73,14 +73,14 @@
         const { direct, pages, words, dropped, read } = Finding.look(query);
         const entries = direct.slice(0, most.direct);
         const there = new Set(entries.map(address));
-        const items = pages.filter(({ places }) => !there.has(address(places[0]))).slice(0, most.pages);
-        const count = entries.length + items.length;
+        const others = pages.filter(({ places }) => !there.has(address(places[0]))).slice(0, most.pages);
+        const count = entries.length + others.length;
         const status = element("p", count ? `${count} results, the best first.` : "Nothing was found.", { class: "search-summary", role: "status" });
         for (const [said, stem] of read) status.append(" ", element("span", `“${said}” is not in the book; “${whole(stem)}” is.`));
         if (dropped.length) status.append(" ", element("span", `Not in the book, and left out: ${dropped.join(", ")}.`));
         if (!count) status.append(" ", element("span", "Try a term, in English or Chinese, or the number of an equation."));
         const found = element("ul", "", { class: "search" });
-        found.append(...entries.map((one) => entry(one, words)), ...items.map((one) => page(one, words)));
+        found.append(...Finding.arranged(entries, others).map((one) => (one.places ? page : entry)(one, words)));
         list.replaceChildren(status, found);
     };
 
