@@ -172,7 +172,9 @@ def test_the_glossary_names_the_chapters_that_the_author_chose(site):
         places.append({name: str(a["href"]).partition("#")[0] for name, a in links.items() if a})
         for link in filter(None, links.values()):
             path, _, anchor = str(link["href"]).partition("#")
-            assert not anchor or f'id="{anchor}"' in (site / home / "reference" / path).read_text(encoding="utf-8"), link
+            assert not anchor or f'id="{anchor}"' in (site / home / "reference" / path).read_text(encoding="utf-8"), (
+                link
+            )
     assert places[0] == places[1] and len(places[0]) > 200
 
 
