@@ -115,7 +115,7 @@ SPOILT = [
     ("masks", r"= S + M \tag", r"= S - M \tag"),
     ("frozen_projections", r"\epsilon^2/2-\epsilon^3/3} . \tag", r"\epsilon^2/2+\epsilon^3/3} . \tag"),
     ("frozen_projections", r"k\ge\frac{4\log n}", r"k\le\frac{4\log n}"),
-    ("identity_attention", r"}}+\beta\,\mathrm{erf}\frac", r"}}-\beta\,\mathrm{erf}\frac"),
+    ("identity_attention", r"}}+\beta\,\mathrm{erf}\bigl", r"}}-\beta\,\mathrm{erf}\bigl"),
     ("exponential", r"\bigl(-\tfrac12\sigma^2\lVert q\rVert^2\bigr). \t", r"\bigl(-\sigma^2\lVert q\rVert^2\bigr). \t"),
     ("query_match_aggregate", r"K=XW_K,\qquad V=XW_V \tag", r"K=W_KX,\qquad V=XW_V \tag"),
     # "What to remember"
