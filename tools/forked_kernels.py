@@ -39,6 +39,11 @@ class ForkedKernel:
         """Return the exit status; None while the kernel runs."""
         return self._process.exitcode
 
+    def send_signal(self, number: int) -> None:
+        """Send the kernel a signal, unless it has ended."""
+        if self._process.exitcode is None and self.pid:
+            os.kill(self.pid, number)
+
     def wait(self) -> int | None:
         """Wait for the kernel's end, and return its exit status."""
         self._process.join()

@@ -103,6 +103,8 @@ def verdict_on(notebook: str) -> int:
 
 
 JUDGES = threading.local()
+#: What jupyter_client says of a kernel that could not begin: another process had taken a port that was free.
+NOT_BEGUN = "Kernel died before replying to kernel_info"
 
 
 def prove(notebook: Path) -> str:
@@ -118,6 +120,8 @@ def prove(notebook: Path) -> str:
     if not hasattr(JUDGES, "mine"):
         JUDGES.mine = Judge()
     code, said = JUDGES.mine(notebook)
+    if NOT_BEGUN in said:
+        code, said = JUDGES.mine(notebook)
     if code == 0:
         return ""
     if code == -1:

@@ -300,6 +300,15 @@ def test_prove_says_when_pytest_ends_without_an_answer(elsewhere: Path) -> None:
     assert not hasattr(prove.JUDGES, "mine")  # the next notebook gets another
 
 
+@pytest.mark.parametrize("starts", [1, 2])
+def test_a_kernel_that_could_not_begin_is_asked_once_more(elsewhere: Path, starts: int) -> None:
+    answers = iter([*[(1, f"{prove.NOT_BEGUN}\nERROR a.ipynb::Cell 0\n")] * starts, (0, "")])
+    prove.JUDGES.mine = lambda notebook: next(answers)
+    said = prove.prove(write(elsewhere / "a.ipynb", code("x = 1", 1)))
+    assert said.endswith("NOT PROVED a.ipynb: code cell 1" if starts == 2 else "") and bool(said) == (starts == 2)
+    del prove.JUDGES.mine
+
+
 @pytest.mark.parametrize(("target", "done"), [("execute", "executed"), ("notebooks", "proved")])
 def test_an_interrupted_run_says_so_in_one_line_and_is_resumed(tmp_path: Path, target: str, done: str) -> None:
     """Ctrl-C reaches every process of the terminal at once: here, of the process group."""
