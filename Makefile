@@ -43,7 +43,7 @@ SITE := chapters read ledger guide gallery reference code linewise.yml kernel.js
         $(wildcard *.md) CITATION.cff LICENSE LICENSE-TEXT constraints.txt
 
 # Of the edition in another language: what stands in the names of its files.
-OTHER := $(if $(filter-out en,$(LANGUAGE)),.$(LANGUAGE))
+OTHER = $(if $(filter-out en,$(LANGUAGE)),.$(LANGUAGE))
 
 .DEFAULT_GOAL := help
 .PHONY: help book chinese edition translate test due chapter pdf epub release figures serve lab lint format clean execute kernel bench mutants lock environment notebooks site tests hooks links
