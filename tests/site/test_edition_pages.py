@@ -175,7 +175,8 @@ def test_the_glossary_names_the_chapters_that_the_author_chose(site):
             assert not anchor or f'id="{anchor}"' in (site / home / "reference" / path).read_text(encoding="utf-8"), (
                 link
             )
-    assert places[0] == places[1] and len(places[0]) > 200
+    shared = places[0].keys() & places[1].keys()  # a name such as SVD is among the Chinese ones, and has a number there
+    assert len(shared) > 280 and [name for name in shared if places[0][name] != places[1][name]] == []
 
 
 @pytest.mark.parametrize("name", ["intro", "read/note", "ledger/own", "reference/glossary", "chapters/matrix/rank"])
