@@ -15,14 +15,14 @@ const BOXES = [
 // All are measured before any is changed: a browser lays out a long page anew after each change. What is not laid out,
 // since it is folded or far from the window, is marked when it comes.
 const isLaidOut = (e) => !e.closest(".bd-article > section > section:not(.near), details:not([open])");
-function markScrolling(root) {
+function markScrolling(...roots) {
   const can = (overflow) => /auto|scroll/.test(overflow);
   const sideways = (e) => e.scrollWidth > e.clientWidth && can(getComputedStyle(e).overflowX);
   const down = (e) => e.matches("pre") && e.scrollHeight > e.clientHeight && can(getComputedStyle(e).overflowY);
   const scrolls = (e) => isLaidOut(e) && ((sideways(e) && "scrolls sideways") || (down(e) && "scrolls"));
   const found = new Map();
   for (const [selector, name] of BOXES) {
-    for (const e of root.querySelectorAll(selector)) {
+    for (const e of roots.flatMap((root) => [...root.querySelectorAll(selector)])) {
       const how = scrolls(e);
       found.set(e, how && `${name}, ${how}`);
     }
@@ -49,9 +49,10 @@ function fit(root) {
     .filter((e) => fitted.get(e) !== width && isLaidOut(e));
   for (const e of boxes) fitted.set(e, width);
   for (const e of boxes) e.style.fontSize = "";
-  const share = boxes.map((e) => (e.clientWidth - 1) / e.scrollWidth);
+  const share = ({ clientWidth, scrollWidth }) => scrollWidth > clientWidth + 1 ? (clientWidth - 1) / scrollWidth : 1;
+  const shares = boxes.map(share);
   boxes.forEach((e, k) => {
-    if (share[k] < 1 && share[k] >= SMALLEST && e.scrollWidth > e.clientWidth + 1) e.style.fontSize = `${0.98 * share[k]}em`;
+    if (shares[k] < 1 && shares[k] >= SMALLEST) e.style.fontSize = `${0.98 * shares[k]}em`;
   });
 }
 
@@ -105,7 +106,15 @@ function foldAgain() {
 addEventListener("keydown", closeSidebars);
 addEventListener("beforeprint", unfoldAll);
 addEventListener("afterprint", foldAgain);
-document.addEventListener("toggle", (event) => markScrolling(event.target), true);
+// What is unfolded at once is looked at at once.
+const toggled = new Set();
+document.addEventListener("toggle", ({ target }) => {
+  if (!toggled.size) requestAnimationFrame(() => {
+    markScrolling(...toggled);
+    toggled.clear();
+  });
+  toggled.add(target);
+}, true);
 addEventListener("load", async () => {
   nameToggles();
   const overlay = document.querySelector(".search-button__wrapper");

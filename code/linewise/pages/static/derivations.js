@@ -58,9 +58,15 @@
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
   else begin();
 
-  // What is folded has no width before it is unfolded.
+  // What is folded has no width before it is unfolded. What is unfolded at once is arranged at once.
+  const unfolded = new Set();
   document.addEventListener("toggle", ({ target }) => {
-    if (target.open) arrange([...target.querySelectorAll(".derivation")]);
+    if (!target.open) return;
+    if (!unfolded.size) requestAnimationFrame(() => {
+      arrange(derivations().filter((e) => [...unfolded].some((details) => details.contains(e))));
+      unfolded.clear();
+    });
+    unfolded.add(target);
   }, true);
 
   // One button unfolds all that goes further, and folds it again.
