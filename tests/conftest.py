@@ -13,6 +13,8 @@ from hypothesis import settings
 
 # Notebooks choose their own backend; the tests draw in memory. Not by environment variable: kernels inherit it.
 os.environ.pop("MPLBACKEND", None)
+# sympy remembers the last 1,000 results of each function: too few where thousands of lines are checked.
+os.environ.setdefault("SYMPY_CACHE_SIZE", "50000")
 matplotlib.use("Agg")
 
 # The same examples on every run: a test that fails by chance would be one nobody believes.

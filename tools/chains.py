@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Set
 from contextlib import chdir, contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,16 @@ def taken_as_written() -> Iterator[None]:
 def derivations(notebook: Path) -> list[Derivation]:
     """Run the statements of a notebook that its derivations depend on, and no others; return the derivations."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    source = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    return list(_built("\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code"), notebook))
+
+
+@cache  # five tests ask for those of every notebook
+def _built(source: str, notebook: Path) -> tuple[Derivation, ...]:
     namespace: dict[str, Any] = {"__name__": "derivations"}
     with collected() as found, taken_as_written(), chdir(notebook.parent):
         for statement in relevant(ast.parse(source).body):
             exec(compile(ast.Module([statement], []), notebook.name, "exec"), namespace)
-    return found
+    return tuple(found)
 
 
 def relevant(statements: list[ast.stmt]) -> list[ast.stmt]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import multiprocessing
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from hashlib import blake2b
 from html import unescape
 from pathlib import Path, PurePosixPath
 from posixpath import dirname, join, normpath, relpath
@@ -173,6 +174,35 @@ def left_in_english(page: BeautifulSoup, words: Words, english: str) -> list[str
     return [said for said in left if said in known] + [said for said in beside if said in "\n".join(known)]
 
 
+#: Formulas and code, into which nothing here looks; and what stands for it in the meantime.
+_CLOSED = re.compile(r"(<(math|pre)\b[^>]*>)((?:(?!</\2>|href=).)+)(?=</\2>)", re.DOTALL)
+_ASIDE = re.compile("\ue000(\\w+)\ue001")
+
+
+def put_aside(html: str, aside: dict[str, str]) -> str:
+    """Return a page without what is in its formulas and its code, which is most of it; they are in `aside` by its marks.
+
+    What is alike has the same mark, on every page.
+
+    >>> aside = {}
+    >>> page = put_aside("<h1>The <math><mi>x</mi></math></h1>", aside)
+    >>> "<mi>" in page, put_back(page, aside)
+    (False, '<h1>The <math><mi>x</mi></math></h1>')
+    """
+
+    def mark(found: re.Match[str]) -> str:
+        name = blake2b(found[3].encode(), digest_size=8).hexdigest()
+        aside[name] = found[3]
+        return f"{found[1]}\ue000{name}\ue001"
+
+    return _CLOSED.sub(mark, html)
+
+
+def put_back(html: str, aside: Mapping[str, str]) -> str:
+    """Return a page with what was put aside."""
+    return _ASIDE.sub(lambda found: aside[found[1]], html)
+
+
 def parsed(html: str) -> BeautifulSoup:
     """Return the elements of a page."""
     return BeautifulSoup(html, "html.parser")
@@ -231,7 +261,7 @@ def _names_of(entry: Tag) -> list[Tag]:
     return names
 
 
-def name_titles(page: BeautifulSoup, name: str, titles: Mapping[str, str]) -> None:
+def name_titles(page: BeautifulSoup, name: str, titles: Mapping[str, Set[str]]) -> None:
     """Put the marks of a title around that of a chapter where it stands in a sentence.
 
     titles : of each page, as `titles_of` has them.
@@ -239,7 +269,7 @@ def name_titles(page: BeautifulSoup, name: str, titles: Mapping[str, str]) -> No
     for link in page.select("article :is(p, li, dd, td) a[href]"):
         target = normpath(join(dirname(name), str(link["href"]).partition("#")[0])).removesuffix(".html")
         said, around = _bare(link.get_text()), _bare((link.parent or link).get_text())
-        if titles.get(target) == said != around and not around.partition(said)[0].endswith("《"):
+        if said in titles.get(target, ()) and said != around and not around.partition(said)[0].endswith("《"):
             inner = link.find("span") or link
             inner.insert(0, NavigableString("《"))
             inner.append(NavigableString("》"))
@@ -250,8 +280,8 @@ def _bare(text: str) -> str:
     return re.sub(r"[\s_]", "", text)
 
 
-def titles_of(own: Path, pages: Sequence[str]) -> dict[str, str]:
-    """Return the titles of built chapters, without blanks."""
+def titles_of(own: Path, pages: Sequence[str]) -> dict[str, set[str]]:
+    """Return the titles of built chapters, without blanks: with their formulas, and with those put aside."""
     found = {}
     for name in pages:
         if name.startswith("chapters/"):
@@ -259,7 +289,7 @@ def titles_of(own: Path, pages: Sequence[str]) -> dict[str, str]:
                 r"<h1>((?:(?!<h1>).)*?)<a class=\"headerlink", (own / f"{name}.html").read_text(encoding="utf-8"), re.S
             )
             assert head is not None
-            found[name] = _bare(parsed(head[1]).get_text())
+            found[name] = {_bare(parsed(title).get_text()) for title in (head[1], put_aside(head[1], {}))}
     return found
 
 
@@ -483,12 +513,20 @@ class _Page(NamedTuple):
 
 
 def _in_edition(
-    site: Path, own: Path, files: Files, words: Words, titles: Mapping[str, str], language: str, base: str, name: str
+    site: Path,
+    own: Path,
+    files: Files,
+    words: Words,
+    titles: Mapping[str, Set[str]],
+    language: str,
+    base: str,
+    name: str,
 ) -> _Page:
     """Return a page as the site gets it, but for its fonts and the link to the other edition."""
     text = (own / f"{name}.html").read_text(encoding="utf-8")
     english = (site / f"{name}.html").read_text(encoding="utf-8")
-    page = parsed(text.replace(f"{base}{name}.html", f"{base}{FOLDERS[language]}/{name}.html"))
+    aside: dict[str, str] = {}
+    page = parsed(put_aside(text.replace(f"{base}{name}.html", f"{base}{FOLDERS[language]}/{name}.html"), aside))
     only(page, "html")["lang"] = CODES[language]
     changed = same_ids(page, english, name)
     if name == GLOSSARY:
@@ -500,4 +538,4 @@ def _in_edition(
         close_up(article)
     mark_latin(page)
     files.led(page, name)
-    return _Page(page.decode(formatter=InOrder()), changed, list(dict.fromkeys(left)))
+    return _Page(put_back(page.decode(formatter=InOrder()), aside), changed, list(dict.fromkeys(left)))

@@ -92,7 +92,7 @@ def written(characters: Set[int], font: bytes, site: Path) -> str:
     """Write a font of some characters of the book's font into a site, and return its name."""
     name = hashlib.sha256(font + repr(sorted(characters)).encode()).hexdigest()[:12] + ".woff2"
     if not (site / FONTS / name).is_file():
-        whole = TTFont(io.BytesIO(font), recalcTimestamp=False)
+        whole = TTFont(io.BytesIO(font), recalcTimestamp=False, recalcBBoxes=False)
         fonts.cut(whole, set(characters), "Book Han", site / FONTS / name, ("locl",))
     return name
 

@@ -65,7 +65,8 @@ _SAMPLE = """([scope, before]) => {
     const seen = new Set(before), kinds = [];
     const text = (e) => {
         const { color, fontSize, fontWeight } = getComputedStyle(e);
-        return [color, fontSize, fontWeight, layers(e)].join();
+        const isLarge = parseFloat(fontSize) >= (fontWeight >= 700 ? 18.66 : 24); // as WCAG has it, in pixels
+        return [color, isLarge, layers(e)].join();
     };
     const link = (e) => {
         const { textDecorationLine, borderBottom, fontStyle } = getComputedStyle(e);

@@ -60,6 +60,7 @@ def opened(request: pytest.FixtureRequest, tab: check.Tab, browser: Browser, add
             check.settle(alone.page)
             too_heavy = check.too_heavy(alone.weight)
     tab.page.mouse.move(5, 5)  # the figures that move come now
+    tab.page.emulate_media(reduced_motion="reduce")
     check.lay_out(tab.page)
     return Opened(name, tab.page, tab.watch, too_heavy)
 
@@ -142,7 +143,6 @@ def seen() -> set[str]:
 @every_page  # it changes the page
 def test_axe_finds_nothing(opened, seen):
     page, framed = opened.page, opened.name in FRAMED
-    page.emulate_media(reduced_motion="reduce")
     show(page, 360, "dark")
     axe_checks.prepare(page)
     # All rules once, and the colours in the other theme. Most boxes scroll in the narrow window; the frame has other
