@@ -180,7 +180,7 @@ _ASIDE = re.compile("\ue000(\\w+)\ue001")
 
 
 def put_aside(html: str, aside: dict[str, str]) -> str:
-    """Return a page without what is in its formulas and its code, which is most of it; they are in `aside` by its marks.
+    """Return a page without what is in its formulas and its code, which is most of it: `aside` has it by its marks.
 
     What is alike has the same mark, on every page.
 
