@@ -48,6 +48,10 @@ def faults_of(root: Path, language: str, page: str) -> Iterator[str]:
     """Yield what is wrong with the translation of a page, message by message, and with what is asked of the page."""
     terms, logic = rules_of(root, language)
     translation = catalogue.of_page(root, language, page)
+    if not translation.complete:
+        first = (*translation.missing, *translation.stale)[0]
+        said = f"{len(translation.missing)} messages are missing, {len(translation.stale)} are stale"
+        yield f"{page}: the page stays in English: {said}, such as {first[:60]!r}"
     titles = {plain(said) for said in translation.known.values()}
     for title in asked(root, language).get(page, {}):
         if translation.complete and title not in titles:

@@ -1,9 +1,9 @@
 """What axe-core finds wrong with the open page, at the price that a book of many long pages can pay.
 
-Most of axe's time goes to the contrast of each single text. Contrast depends on the colours, the size and the weight
-of a text and on what lies behind it, so one text of each such kind is enough, in the book and not only in a page.
+Most of axe's time goes to the contrast of each single text. Contrast depends on the colours of a text, on whether it is
+large, and on what lies behind it, so one text of each such kind is enough, in the book and not only in a page.
 Formulas are replaced by boxes of their size (but in headers, which have to be named), only the first token of each kind
-of code stays an element of its own, and buttons lose the strokes of their pictures. Everything folded is unfolded, and
+in the code of a page stays an element of its own, and buttons lose the strokes of their pictures. Everything folded is unfolded, and
 what comes with scrolling is shown.
 """
 
@@ -30,12 +30,14 @@ _PREPARE = """() => {
         box.textContent = width ? "x" : "";
         if (e.isConnected) e.replaceWith(box);
     }
-    for (const pre of document.querySelectorAll("pre")) {
-        const seen = new Set();
+    const seen = new Set();
+    const visible = [...document.querySelectorAll("pre")].map((pre) => [pre, pre.checkVisibility()]);
+    for (const [pre, isVisible] of visible) {
         for (const token of pre.querySelectorAll("span")) {
             if (token.children.length) continue;
-            if (seen.has(token.className)) token.replaceWith(token.textContent);
-            else seen.add(token.className);
+            const kind = `${pre.parentElement.parentElement.className} ${token.className}`;
+            if (!isVisible || seen.has(kind)) token.replaceWith(token.textContent);
+            else seen.add(kind);
         }
         pre.normalize();
     }
@@ -44,7 +46,7 @@ _PREPARE = """() => {
 }"""
 
 # Mark what scrolls, and of texts and links one of each kind that was not seen before; return the kinds. A kind of text
-# is made by colours, size and weight, a kind of link also by how it differs from the text around it.
+# is made by its colours and by whether it is large, a kind of link also by how it differs from the text around it.
 _SAMPLE = """([scope, before]) => {
     for (const e of document.querySelectorAll("[data-kind]")) e.removeAttribute("data-kind");
     for (const e of document.querySelectorAll("[data-link]")) e.removeAttribute("data-link");
