@@ -3,8 +3,8 @@
 Most of axe's time goes to the contrast of each single text. Contrast depends on the colours of a text, on whether it is
 large, and on what lies behind it, so one text of each such kind is enough, in the book and not only in a page.
 Formulas are replaced by boxes of their size (but in headers, which have to be named), only the first token of each kind
-in the code of a page stays an element of its own, and buttons lose the strokes of their pictures. Everything folded is unfolded, and
-what comes with scrolling is shown.
+in the code of a page stays an element of its own, and buttons lose the strokes of their pictures. Everything folded is
+unfolded, and what comes with scrolling is shown.
 """
 
 from __future__ import annotations
